@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tarry.core.backoff import Backoff, Exponential, Fibonacci, Fixed, Linear, Schedule
 from tarry.core.jitter import Decorrelated, Equal, Full, Jitter, NoJitter, Percent, Smooth
 from tarry.core.policy import Policy
-from tarry.sim.attempt_count import MOST_TRIES, most_tries
+from tarry.sim.attempt_count import MOST_ATTEMPTS, most_attempts
 
 ENDLESS = Policy(backoff=Fixed(10), jitter=Full(), attempts=None, within=None)
 CURVES = [
@@ -22,28 +22,28 @@ JITTERS = [NoJitter(), Full(), Equal(), Percent(0.5), Smooth(), Decorrelated()]
 
 
 def test_jitter_may_halve_the_waits_and_an_attempt_takes_its_time() -> None:
-    assert most_tries(ENDLESS, 99) == 20
-    assert most_tries(ENDLESS, 100) == 21
-    assert most_tries(ENDLESS, 99, took=5) == 10
+    assert most_attempts(ENDLESS, 99) == 20
+    assert most_attempts(ENDLESS, 100) == 21
+    assert most_attempts(ENDLESS, 99, took=5) == 10
 
 
 def test_decorrelated_jitter_may_leave_a_sixth() -> None:
-    assert most_tries(ENDLESS.replace(jitter=Decorrelated()), 99) == 60
+    assert most_attempts(ENDLESS.replace(jitter=Decorrelated()), 99) == 60
 
 
 def test_the_limits_of_the_policy_hold() -> None:
-    assert most_tries(ENDLESS.replace(attempts=7), 99) == 7
-    assert most_tries(ENDLESS.replace(within=49), 99) == 10
+    assert most_attempts(ENDLESS.replace(attempts=7), 99) == 7
+    assert most_attempts(ENDLESS.replace(within=49), 99) == 10
 
 
 def test_there_is_a_first_attempt_and_nobody_counts_for_ever() -> None:
-    assert most_tries(ENDLESS, -5) == 1
-    assert most_tries(ENDLESS.replace(backoff=Fixed(0)), 1) == MOST_TRIES
+    assert most_attempts(ENDLESS, -5) == 1
+    assert most_attempts(ENDLESS.replace(backoff=Fixed(0)), 1) == MOST_ATTEMPTS
 
 
 def test_a_high_cap_that_is_never_reached_changes_nothing() -> None:
     slow = ENDLESS.replace(backoff=Exponential(base=0.001, factor=1.0001, cap=1e6))
-    assert most_tries(slow, 3600, took=0.05) > 30_000
+    assert most_attempts(slow, 3600, took=0.05) > 30_000
 
 
 @pytest.mark.parametrize("backoff", CURVES, ids=str)
@@ -59,7 +59,7 @@ def test_calls_seldom_make_more(backoff: Backoff, jitter: Jitter) -> None:
             wait, memory = policy.wait(attempts, memory, draw())
             now += wait + 0.05
         made.append(attempts)
-    assert sum(made) / len(made) <= 1.1 * most_tries(policy, 1_000, took=0.05) + 5
+    assert sum(made) / len(made) <= 1.1 * most_attempts(policy, 1_000, took=0.05) + 5
 
 
 @given(st.floats(0, 1e6), st.floats(0, 1e6), st.sampled_from(CURVES), st.floats(0.001, 10))
@@ -67,5 +67,5 @@ def test_more_time_never_means_fewer(
     one: float, other: float, backoff: Backoff, took: float
 ) -> None:
     policy = ENDLESS.replace(backoff=backoff)
-    short, long = (most_tries(policy, span, took=took) for span in sorted((one, other)))
+    short, long = (most_attempts(policy, span, took=took) for span in sorted((one, other)))
     assert 1 <= short <= long

@@ -3,7 +3,7 @@
 from tarry.core.jitter import Decorrelated
 from tarry.core.policy import Policy
 
-MOST_TRIES = 10**9
+MOST_ATTEMPTS = 10**9
 """The search stops at this number."""
 PART = 1 / 2
 """The smallest share of the curve that jitter waits on average."""
@@ -11,14 +11,14 @@ DECORRELATED_PART = 1 / 6
 """The same for decorrelated jitter, which returns to short waits again and again."""
 
 
-def most_tries(policy: Policy, seconds: float, *, took: float = 0.0) -> int:
+def most_attempts(policy: Policy, seconds: float, *, took: float = 0.0) -> int:
     """Estimate the most attempts that a call makes in this time if all of them fail.
 
     An attempt takes `took` seconds.
     """
     part = DECORRELATED_PART if isinstance(policy.jitter, Decorrelated) else PART
     left = seconds if policy.within is None else min(policy.within, seconds)
-    low, high = 1, MOST_TRIES if policy.attempts is None else min(policy.attempts, MOST_TRIES)
+    low, high = 1, MOST_ATTEMPTS if policy.attempts is None else min(policy.attempts, MOST_ATTEMPTS)
     while low < high:
         middle = (low + high + 1) // 2
         waits = middle - 1

@@ -1,4 +1,4 @@
-"""A crowd against its members: `decide`, one by one, is the judge."""
+"""Due times of many deliveries, compared with `decide` for each of them."""
 
 import math
 
@@ -13,7 +13,7 @@ from tarry.core.jitter import Decorrelated, Equal, Full, Jitter, NoJitter, Perce
 from tarry.core.outcome import Again, Failure, GiveUp
 from tarry.core.policy import Policy, RetryAfter
 from tarry.core.progress import Progress
-from tarry.sim.backlog.due_times import Crowd
+from tarry.sim.backlog.due_times import DueTimes
 
 BACKOFFS: list[Backoff] = [
     Exponential(base=1, cap=60),
@@ -59,14 +59,14 @@ def test_a_crowd_fails_as_each_of_it_would(
     story: list[tuple[set[int], float, float | None]],
     seed: int,
 ) -> None:
-    crowd = Crowd(policy, np.array(starts), np.random.default_rng(seed))
+    due_times = DueTimes(policy, np.array(starts), np.random.default_rng(seed))
     draws = np.random.default_rng(seed)
     members = [Progress(started_at=start) for start in starts]
     due, lost = list(starts), 0
     for who, took, asked in story:
         which = [member for member in sorted(who) if due[member] < math.inf]
         now = {member: due[member] + took for member in which}
-        crowd.fail(np.array(which, dtype=np.intp), np.array(list(now.values())), asked)
+        due_times.fail(np.array(which, dtype=np.intp), np.array(list(now.values())), asked)
         for member, drawn in zip(which, draws.random(len(which)).tolist(), strict=True):
             match decide(
                 policy,
@@ -80,34 +80,36 @@ def test_a_crowd_fails_as_each_of_it_would(
                     members[member] = members[member].after(again)
                 case GiveUp():
                     due[member], lost = math.inf, lost + 1
-        assert crowd.due.tolist() == pytest.approx(due, rel=1e-12, abs=1e-12)
-        assert crowd.lost == lost
+        assert due_times.due.tolist() == pytest.approx(due, rel=1e-12, abs=1e-12)
+        assert due_times.lost == lost
 
 
 def test_who_failed_for_good_is_never_due_again() -> None:
     policy = Policy(backoff=Fixed(1), jitter=NoJitter(), attempts=2, within=None)
-    crowd = Crowd(policy, np.zeros(3), np.random.default_rng(1))
+    due_times = DueTimes(policy, np.zeros(3), np.random.default_rng(1))
     two = np.array([0, 2])
-    crowd.fail(two, np.array([0.5, 0.5]))
-    assert crowd.due.tolist() == [1.5, 0.0, 1.5]
-    crowd.fail(two, np.array([2.0, 2.0]))
-    assert crowd.due.tolist() == [math.inf, 0.0, math.inf]
-    assert crowd.lost == 2
+    due_times.fail(two, np.array([0.5, 0.5]))
+    assert due_times.due.tolist() == [1.5, 0.0, 1.5]
+    due_times.fail(two, np.array([2.0, 2.0]))
+    assert due_times.due.tolist() == [math.inf, 0.0, math.inf]
+    assert due_times.lost == 2
 
 
 def test_who_got_through_after_all_is_neither_due_nor_lost() -> None:
     policy = Policy(backoff=Fixed(1), jitter=NoJitter(), attempts=1, within=None)
-    crowd = Crowd(policy, np.zeros(3), np.random.default_rng(1))
-    crowd.fail(np.array([0, 1]), np.array([0.5, 0.5]))
-    assert crowd.lost == 2
-    crowd.leave(np.array([1, 2]))
-    assert crowd.due.tolist() == [math.inf] * 3
-    assert crowd.lost == 1
+    due_times = DueTimes(policy, np.zeros(3), np.random.default_rng(1))
+    due_times.fail(np.array([0, 1]), np.array([0.5, 0.5]))
+    assert due_times.lost == 2
+    due_times.leave(np.array([1, 2]))
+    assert due_times.due.tolist() == [math.inf] * 3
+    assert due_times.lost == 1
 
 
 def test_a_crowd_asked_to_wait_comes_back_spread_out() -> None:
-    crowd = Crowd(Policy(attempts=None, within=None), np.zeros(1_000), np.random.default_rng(1))
-    crowd.fail(np.arange(1_000), np.zeros(1_000), 30.0)
-    assert crowd.due.min() >= 30
-    assert crowd.due.max() <= 45
-    assert crowd.due.std() == pytest.approx(15 / math.sqrt(12), rel=0.1)
+    due_times = DueTimes(
+        Policy(attempts=None, within=None), np.zeros(1_000), np.random.default_rng(1)
+    )
+    due_times.fail(np.arange(1_000), np.zeros(1_000), 30.0)
+    assert due_times.due.min() >= 30
+    assert due_times.due.max() <= 45
+    assert due_times.due.std() == pytest.approx(15 / math.sqrt(12), rel=0.1)

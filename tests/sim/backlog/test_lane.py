@@ -10,25 +10,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarry.core.pace import PacerRule
-from tarry.sim.backlog.delivery_log import Ledger
-from tarry.sim.backlog.lane import play
-from tarry.sim.backlog.settings import World
+from tarry.sim.backlog.delivery_log import DeliveryLog
+from tarry.sim.backlog.lane import simulate
+from tarry.sim.backlog.settings import BacklogSettings
 from tarry.sim.chance import Chance
 
 RULE = PacerRule()
 
 
-def run(seed: int = 1, **keys: object) -> Ledger:
+def run(seed: int = 1, **keys: object) -> DeliveryLog:
     """A small backlog behind a shedding endpoint, unless told otherwise."""
     usual: dict[str, Any] = {"waiting": 500, "capacity": 100, "endpoint": "shed", "outage": 60}
-    return play(World(**{**usual, **keys}), RULE, Chance(seed))
+    return simulate(BacklogSettings(**{**usual, **keys}), RULE, Chance(seed))
 
 
 def test_all_that_waits_is_delivered_and_nothing_is_lost() -> None:
-    ledger = run()
-    assert np.isfinite(ledger.delivered).all()
-    assert (ledger.done, ledger.lost) == (500, 0)
-    assert ledger.recovery == ledger.ended
+    log = run()
+    assert np.isfinite(log.delivered).all()
+    assert (log.done, log.lost) == (500, 0)
+    assert log.recovery == log.ended
 
 
 def test_the_five_that_opened_the_lane_count_as_attempts_of_the_outage() -> None:
@@ -37,38 +37,38 @@ def test_the_five_that_opened_the_lane_count_as_attempts_of_the_outage() -> None
 
 
 def test_nothing_is_sent_before_the_endpoint_is_found_to_be_back_but_probes() -> None:
-    ledger = run(waiting=5_000, capacity=50)
-    probe, first = ledger.attempts[0], ledger.attempts[1]
+    log = run(waiting=5_000, capacity=50)
+    probe, first = log.attempts[0], log.attempts[1]
     assert first - probe >= 0.04  # not before its answer
-    assert np.diff(ledger.attempts)[:5] == pytest.approx(1 / RULE.first, rel=0.35)
+    assert np.diff(log.attempts)[:5] == pytest.approx(1 / RULE.first, rel=0.35)
 
 
 def test_sends_are_spaced_never_bunched() -> None:
-    ledger = run(waiting=2_000, capacity=100, remembered=95)
-    assert np.diff(ledger.attempts).min() >= 1 / 130
-    assert ledger.peak_10ms() <= 2
+    log = run(waiting=2_000, capacity=100, remembered=95)
+    assert np.diff(log.attempts).min() >= 1 / 130
+    assert log.peak_10ms() <= 2
 
 
 def test_a_delivery_that_fails_by_chance_goes_again() -> None:
-    ledger = run(error_rate=0.1, remembered=95)
-    assert ledger.done == 500
-    assert len(ledger.attempts) == pytest.approx(500 / 0.9, rel=0.1)
+    log = run(error_rate=0.1, remembered=95)
+    assert log.done == 500
+    assert len(log.attempts) == pytest.approx(500 / 0.9, rel=0.1)
 
 
 def test_with_nothing_but_errors_nothing_is_delivered_until_the_watch_ends() -> None:
-    ledger = run(error_rate=1.0, watch=300)
-    assert (ledger.done, ledger.recovery) == (0, None)
-    assert ledger.ended <= 300
-    assert len(ledger.attempts) <= 20
+    log = run(error_rate=1.0, watch=300)
+    assert (log.done, log.recovery) == (0, None)
+    assert log.ended <= 300
+    assert len(log.attempts) <= 20
 
 
 def test_fresh_messages_go_first_but_every_second_send_is_the_backlogs() -> None:
-    ledger = run(waiting=2_000, arrivals=40, remembered=95)
-    waits = ledger.fresh_delivered - ledger.fresh_at
-    known = np.isfinite(waits) & (ledger.fresh_at > 30)
+    log = run(waiting=2_000, arrivals=40, remembered=95)
+    waits = log.fresh_delivered - log.fresh_at
+    known = np.isfinite(waits) & (log.fresh_at > 30)
     assert np.median(waits[known]) < 0.2
-    assert ledger.recovery is not None
-    assert ledger.recovery - ledger.attempts[0] < 1.3 * 2_000 / 60
+    assert log.recovery is not None
+    assert log.recovery - log.attempts[0] < 1.3 * 2_000 / 60
     flooded = run(waiting=1_000, arrivals=300, watch=60, remembered=95)
     half = np.isfinite(flooded.delivered).sum(), np.isfinite(flooded.fresh_delivered).sum()
     assert half[0] == pytest.approx(half[1], rel=0.15)
@@ -88,21 +88,21 @@ def test_a_wish_of_a_down_endpoint_is_kept() -> None:
 
 
 def test_an_answer_that_comes_too_late_is_a_failure() -> None:
-    ledger = run(latency=2.0, timeout=1.0, watch=120)
-    assert ledger.done == 0
+    log = run(latency=2.0, timeout=1.0, watch=120)
+    assert log.done == 0
 
 
 def test_a_slow_endpoint_is_not_piled_upon() -> None:
-    ledger = run(waiting=2_000, queue=3.0, remembered=95)
-    took = np.sort(ledger.delivered) - ledger.attempts[: len(ledger.delivered)]
-    assert ledger.done == 2_000
+    log = run(waiting=2_000, queue=3.0, remembered=95)
+    took = np.sort(log.delivered) - log.attempts[: len(log.delivered)]
+    assert log.done == 2_000
     assert np.median(took) < 1.0
 
 
 def test_only_what_has_arrived_by_the_end_is_told_of() -> None:
-    ledger = run(arrivals=20)
-    assert len(ledger.fresh_at) == len(ledger.fresh_delivered)
-    assert ledger.fresh_at[-1] <= ledger.ended
+    log = run(arrivals=20)
+    assert len(log.fresh_at) == len(log.fresh_delivered)
+    assert log.fresh_at[-1] <= log.ended
 
 
 def test_a_seed_gives_the_same_run_again_and_another_another() -> None:
@@ -137,7 +137,7 @@ def test_whatever_the_world_each_delivery_is_made_once_after_it_was_sent(  # noq
     handover: float | None,
     seed: int,
 ) -> None:
-    ledger = run(
+    log = run(
         seed,
         waiting=waiting,
         capacity=capacity,
@@ -148,29 +148,29 @@ def test_whatever_the_world_each_delivery_is_made_once_after_it_was_sent(  # noq
         outage=30,
         watch=900,
     )
-    assert (np.diff(ledger.attempts) >= 0).all()
-    assert ledger.attempts.min(initial=math.inf) >= 0
-    made = np.sort(ledger.delivered[np.isfinite(ledger.delivered)])
-    assert len(ledger.attempts) >= len(made)
+    assert (np.diff(log.attempts) >= 0).all()
+    assert log.attempts.min(initial=math.inf) >= 0
+    made = np.sort(log.delivered[np.isfinite(log.delivered)])
+    assert len(log.attempts) >= len(made)
     # The n-th to be made cannot be made before the n-th was sent.
-    assert (made >= ledger.attempts[: len(made)]).all()
-    assert ledger.lost == 0
-    assert ledger.ended <= 900
+    assert (made >= log.attempts[: len(made)]).all()
+    assert log.lost == 0
+    assert log.ended <= 900
 
 
 def test_an_endpoint_that_hangs_has_one_probe_in_the_air_at_a_time() -> None:
-    ledger = run(waiting=5_000, outage=600, hangs=True, timeout=15, remembered=95)
-    assert (np.diff(np.sort(ledger.before)) >= 15).all()
-    assert ledger.spent <= RULE.failures + 600 / 15
-    assert np.isfinite(ledger.delivered).all()
+    log = run(waiting=5_000, outage=600, hangs=True, timeout=15, remembered=95)
+    assert (np.diff(np.sort(log.before)) >= 15).all()
+    assert log.spent <= RULE.failures + 600 / 15
+    assert np.isfinite(log.delivered).all()
 
 
 @pytest.mark.parametrize("refusal", [0.001, 0.05, 0.4])
 def test_how_soon_a_refusal_comes_does_not_slow_a_lane(refusal: float) -> None:
-    world = World(
+    backlog = BacklogSettings(
         waiting=5_000, capacity=100, latency=0.4, refusal=refusal, remembered=95, outage=60
     )
-    recovery = play(world, RULE, Chance(1)).recovery
+    recovery = simulate(backlog, RULE, Chance(1)).recovery
     assert recovery is not None
     assert recovery < 1.35 * 50
 

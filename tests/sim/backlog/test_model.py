@@ -40,21 +40,21 @@ def test_metrics_are_the_ones_measured_in_their_order(contestant: Contestant) ->
 def test_metrics_are_what_the_ledger_says(contestant: Contestant) -> None:
     scenario = backlog(arrivals=5, error_rate=0.05)
     metrics = scenario.simulate(contestant, Chance(3)).metrics
-    ledger = (
-        lane.play(scenario, PacerRule(), Chance(3))
+    log = (
+        lane.simulate(scenario, PacerRule(), Chance(3))
         if contestant.policy is None
-        else uncoordinated.play(scenario, contestant.policy, Chance(3))
+        else uncoordinated.simulate(scenario, contestant.policy, Chance(3))
     )
-    assert ledger.recovery is not None
+    assert log.recovery is not None
     assert metrics == {
-        "recovery": ledger.recovery,
-        "recovery_ratio": pytest.approx(ledger.recovery / (500 / 95)),
-        "peak_ratio": ledger.peak_ratio(scenario.capacity),
-        "peak_10ms": ledger.peak_10ms(),
-        "attempts_during_outage": ledger.spent,
-        "attempts_per_lane": ledger.spent,
-        "attempts_per_delivery_after": len(ledger.attempts) / ledger.done,
-        "fresh_p99": ledger.fresh_p99(),
+        "recovery": log.recovery,
+        "recovery_ratio": pytest.approx(log.recovery / (500 / 95)),
+        "peak_ratio": log.peak_ratio(scenario.capacity),
+        "peak_10ms": log.peak_10ms(),
+        "attempts_during_outage": log.spent,
+        "attempts_per_lane": log.spent,
+        "attempts_per_delivery_after": len(log.attempts) / log.done,
+        "fresh_p99": log.fresh_p99(),
         "lost": 0.0,
     }
 

@@ -14,7 +14,7 @@ import pytest
 from tarry.core.pace import Pace, PacerRule, Phase
 from tarry.core.probe import JITTER, LONGEST, interval
 from tarry.sim.backlog.endpoint import Manner
-from tarry.sim.backlog.lane import play
+from tarry.sim.backlog.lane import simulate
 from tarry.sim.backlog.model import Backlog
 from tarry.sim.chance import Chance
 from tarry.sim.estimate import Estimate, estimate
@@ -185,7 +185,7 @@ def test_the_pace_is_flat_in_hundredths_of_a_second_even_while_it_searches(
 ) -> None:
     world = Backlog(**{**HEADLINE, "endpoint": endpoint})
     for run in range(3):
-        times = play(world, RULE, Chance(1, run)).attempts
+        times = simulate(world, RULE, Chance(1, run)).attempts
         hundredths = np.bincount((times * 100).astype(np.int64))
         tenths = np.bincount((times * 10).astype(np.int64) + 1, minlength=len(hundredths) // 10 + 3)
         around = np.max([tenths[:-2], tenths[1:-1], tenths[2:]], axis=0)  # a pace may begin between
@@ -198,7 +198,7 @@ def test_an_endpoint_that_queues_gets_no_pile(remembered: float | None) -> None:
     assert case.mean("recovery_ratio") <= 1.25
     assert case.mean("attempts_per_delivery_after") <= 1.01
     for run in range(5):
-        times = play(case.scenario, RULE, Chance(1, run)).attempts
+        times = simulate(case.scenario, RULE, Chance(1, run)).attempts
         # Work comes in one by one and flows off at the capacity.
         pile, waits = 0.0, []
         for gap in np.diff(times, prepend=times[0]):

@@ -8,7 +8,7 @@ import pytest
 from tarry.core import checks
 from tarry.errors import PolicyError, ScenarioError
 from tarry.sim.backlog.endpoint import Endpoint, Manner
-from tarry.sim.backlog.settings import MOST, STEPS, World
+from tarry.sim.backlog.settings import MOST, STEPS, BacklogSettings
 from tarry.sim.chance import Chance
 
 SPAN = f"a number of seconds from 0 to {checks.LONGEST:,.0f}"
@@ -16,13 +16,13 @@ SOME_SPAN = f"a number of seconds above 0, up to {checks.LONGEST:,.0f}"
 PAIR = "a pair [seconds since it came back, capacity]"
 
 
-def world(**keys: object) -> World:
+def settings(**keys: object) -> BacklogSettings:
     given: dict[str, Any] = {"waiting": 10_000, "capacity": 200, **keys}
-    return World(**given)
+    return BacklogSettings(**given)
 
 
 def test_only_what_waits_and_what_can_be_done_must_be_said() -> None:
-    plain = world()
+    plain = settings()
     assert plain.limit == 50
     assert (plain.outage, plain.endpoint, plain.error_rate, plain.arrivals) == (
         600,
@@ -35,7 +35,7 @@ def test_only_what_waits_and_what_can_be_done_must_be_said() -> None:
 
 
 def test_durations_may_be_timedeltas() -> None:
-    found = world(outage=timedelta(hours=1), retry_after=timedelta(minutes=1), handover=5)
+    found = settings(outage=timedelta(hours=1), retry_after=timedelta(minutes=1), handover=5)
     assert (found.outage, found.retry_after, found.handover) == (3600, 60, 5)
 
 
@@ -69,7 +69,7 @@ def test_a_value_that_cannot_be_is_refused_by_name(
     keys: Mapping[str, object], field: str, wanted: str
 ) -> None:
     with pytest.raises(PolicyError) as caught:
-        world(**keys)
+        settings(**keys)
     assert (caught.value.field, caught.value.wanted) == (field, wanted)
 
 
@@ -107,36 +107,36 @@ def test_what_does_not_fit_together_is_refused_by_name(
     keys: Mapping[str, object], field: str, value: object, wanted: str
 ) -> None:
     with pytest.raises(ScenarioError) as caught:
-        world(**keys)
+        settings(**keys)
     assert (caught.value.field, caught.value.value) == (field, value)
     assert caught.value.wanted == wanted
 
 
 def test_the_limit_knows_of_steps_arrivals_and_cold_starts() -> None:
-    assert world(capacity=[[0, 200], [25, 100]]).limit == pytest.approx(75)
-    assert world(arrivals=100).limit == pytest.approx(100)
-    assert world(arrivals=200).limit is None
-    assert world(cold_start=30).limit == pytest.approx(50 + 0.45 * 30)
+    assert settings(capacity=[[0, 200], [25, 100]]).limit == pytest.approx(75)
+    assert settings(arrivals=100).limit == pytest.approx(100)
+    assert settings(arrivals=200).limit is None
+    assert settings(cold_start=30).limit == pytest.approx(50 + 0.45 * 30)
 
 
 def test_fresh_messages_arrive_at_their_rate_from_0_on() -> None:
-    times = world(arrivals=50).fresh(Chance(1))
+    times = settings(arrivals=50).fresh(Chance(1))
     assert len(times) == pytest.approx(50 * 3600, abs=4 * (50 * 3600) ** 0.5)
     assert times[0] > 0
     assert times[-1] < 3600
     assert (np.diff(times) > 0).all()
     assert np.diff(times).std() == pytest.approx(1 / 50, rel=0.02)  # Poisson
-    assert len(world().fresh(Chance(1))) == 0
+    assert len(settings().fresh(Chance(1))) == 0
 
 
 def test_fresh_messages_are_the_seeds_alone() -> None:
-    one, two = world(arrivals=5), world(arrivals=5, endpoint="shed", remembered=9, latency=1)
+    one, two = settings(arrivals=5), settings(arrivals=5, endpoint="shed", remembered=9, latency=1)
     assert (one.fresh(Chance(3)) == two.fresh(Chance(3))).all()
     assert one.fresh(Chance(3))[0] != one.fresh(Chance(4))[0]
 
 
 def test_a_world_opens_its_endpoint() -> None:
-    opened = world(capacity=5, endpoint="brittle").opened(Chance(1))
+    opened = settings(capacity=5, endpoint="brittle").opened(Chance(1))
     assert isinstance(opened, Endpoint)
     assert (opened.accepts(0.0, 5), opened.accepts(0.5, 1)) == (5, 0)
 
@@ -144,6 +144,6 @@ def test_a_world_opens_its_endpoint() -> None:
 @pytest.mark.parametrize("endpoint", ["brittle", "degrade"])
 def test_what_feels_overload_by_the_second_must_do_one_a_second(endpoint: Manner) -> None:
     with pytest.raises(ScenarioError, match="feels overload by the second") as refused:
-        World(waiting=5, capacity=[[0, 2], [9, 0.5]], endpoint=endpoint)
+        BacklogSettings(waiting=5, capacity=[[0, 2], [9, 0.5]], endpoint=endpoint)
     assert (refused.value.field, refused.value.value) == ("capacity", 0.5)
-    assert World(waiting=5, capacity=0.5, endpoint="shed").limit == 10
+    assert BacklogSettings(waiting=5, capacity=0.5, endpoint="shed").limit == 10

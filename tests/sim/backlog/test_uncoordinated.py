@@ -9,10 +9,10 @@ import pytest
 from tarry.core.backoff import Backoff, Exponential, Fixed, Schedule
 from tarry.core.jitter import Equal, Full, Jitter, NoJitter, Percent
 from tarry.core.policy import Policy, RetryAfter
-from tarry.sim.backlog.delivery_log import Ledger
+from tarry.sim.backlog.delivery_log import DeliveryLog
 from tarry.sim.backlog.endpoint import Manner
-from tarry.sim.backlog.settings import World
-from tarry.sim.backlog.uncoordinated import play
+from tarry.sim.backlog.settings import BacklogSettings
+from tarry.sim.backlog.uncoordinated import simulate
 from tarry.sim.chance import Chance
 
 FULL, EQUAL = Full(), Equal()
@@ -27,10 +27,10 @@ def endless(backoff: Backoff, jitter: Jitter) -> Policy:
     return Policy(backoff=backoff, jitter=jitter, attempts=None, within=None)
 
 
-def known(endpoint: Manner, backoff: Backoff, jitter: Jitter, run: int = 0) -> Ledger:
+def known(endpoint: Manner, backoff: Backoff, jitter: Jitter, run: int = 0) -> DeliveryLog:
     """10,000 deliveries wait ten minutes for an endpoint that does 200 a second."""
-    world = World(waiting=10_000, capacity=200, endpoint=endpoint)
-    return play(world, endless(backoff, jitter), Chance(1, run))
+    settings = BacklogSettings(waiting=10_000, capacity=200, endpoint=endpoint)
+    return simulate(settings, endless(backoff, jitter), Chance(1, run))
 
 
 def recoveries(endpoint: Manner, backoff: Backoff, jitter: Jitter) -> list[float | None]:
@@ -82,11 +82,11 @@ def test_recoveries(
 
 @pytest.mark.slow
 def test_full_jitter_to_a_minute_never_gets_past_a_brittle_endpoint() -> None:
-    ledger = known("brittle", exponential(60), FULL)
-    assert ledger.recovery is None
-    assert ledger.ended == 3600
-    assert ledger.done < 1_000
-    assert ledger.spent + len(ledger.attempts) > 1_100_000
+    log = known("brittle", exponential(60), FULL)
+    assert log.recovery is None
+    assert log.ended == 3600
+    assert log.done < 1_000
+    assert log.spent + len(log.attempts) > 1_100_000
 
 
 @pytest.mark.slow
@@ -105,114 +105,122 @@ def test_the_cap_decides_whether_a_brittle_endpoint_recovers(
 
 
 def test_without_jitter_all_come_at_once() -> None:
-    world = World(waiting=100, capacity=1_000, outage=10, latency=0.5, endpoint="shed")
-    ledger = play(world, endless(Fixed(4), NoJitter()), Chance(1))
-    assert ledger.spent == 300  # at -10, -5.5 and -1
-    assert (ledger.attempts == 3.5).sum() == 100
-    assert ledger.recovery == pytest.approx(4.0)
+    settings = BacklogSettings(waiting=100, capacity=1_000, outage=10, latency=0.5, endpoint="shed")
+    log = simulate(settings, endless(Fixed(4), NoJitter()), Chance(1))
+    assert log.spent == 300  # at -10, -5.5 and -1
+    assert (log.attempts == 3.5).sum() == 100
+    assert log.recovery == pytest.approx(4.0)
 
 
 def test_a_world_that_was_never_down_is_done_at_once() -> None:
-    world = World(waiting=50, capacity=1_000, outage=0)
-    ledger = play(world, endless(Fixed(4), NoJitter()), Chance(1))
-    assert (ledger.spent, len(ledger.attempts)) == (0, 50)
-    assert ledger.recovery == pytest.approx(0.05)
+    settings = BacklogSettings(waiting=50, capacity=1_000, outage=0)
+    log = simulate(settings, endless(Fixed(4), NoJitter()), Chance(1))
+    assert (log.spent, len(log.attempts)) == (0, 50)
+    assert log.recovery == pytest.approx(0.05)
 
 
 def test_who_got_through_does_not_try_again_in_the_same_second() -> None:
-    world = World(waiting=50, capacity=1_000, outage=0)
-    ledger = play(world, endless(Fixed(0.1), NoJitter()), Chance(1))
-    assert (len(ledger.attempts), ledger.lost) == (50, 0)
+    settings = BacklogSettings(waiting=50, capacity=1_000, outage=0)
+    log = simulate(settings, endless(Fixed(0.1), NoJitter()), Chance(1))
+    assert (len(log.attempts), log.lost) == (50, 0)
     once = Policy(backoff=Fixed(0.1), jitter=NoJitter(), attempts=1, within=None)
-    assert play(world, once, Chance(1)).lost == 0
+    assert simulate(settings, once, Chance(1)).lost == 0
 
 
 def test_a_delivery_that_does_not_wait_has_one_attempt_a_tick() -> None:
-    world = World(waiting=2, capacity=1, outage=0, latency=0.001, watch=3)
-    ledger = play(world, endless(Fixed(0), NoJitter()), Chance(1))
-    assert len(ledger.attempts) == 2 * 10 * 3
-    assert (ledger.done, ledger.lost, ledger.ended) == (0, 0, 3)
+    settings = BacklogSettings(waiting=2, capacity=1, outage=0, latency=0.001, watch=3)
+    log = simulate(settings, endless(Fixed(0), NoJitter()), Chance(1))
+    assert len(log.attempts) == 2 * 10 * 3
+    assert (log.done, log.lost, log.ended) == (0, 0, 3)
 
 
 def test_what_is_due_after_the_watch_does_not_happen() -> None:
-    world = World(waiting=2, capacity=1, outage=0, watch=3600)
-    ledger = play(world, endless(Fixed(3599.98), NoJitter()), Chance(1))
-    assert (ledger.attempts.tolist(), ledger.ended) == ([0, 0], 3600)
+    settings = BacklogSettings(waiting=2, capacity=1, outage=0, watch=3600)
+    log = simulate(settings, endless(Fixed(3599.98), NoJitter()), Chance(1))
+    assert (log.attempts.tolist(), log.ended) == ([0, 0], 3600)
 
 
 def test_what_is_not_done_when_the_watch_ends_is_not_made() -> None:
-    world = World(waiting=100, capacity=5, outage=10, endpoint="shed", watch=8)
-    ledger = play(world, endless(exponential(10), FULL), Chance(1))
-    assert (ledger.ended, ledger.recovery, ledger.lost) == (8, None, 0)
-    assert 30 <= ledger.done <= 45
-    assert ledger.attempts.max() < 8
+    settings = BacklogSettings(waiting=100, capacity=5, outage=10, endpoint="shed", watch=8)
+    log = simulate(settings, endless(exponential(10), FULL), Chance(1))
+    assert (log.ended, log.recovery, log.lost) == (8, None, 0)
+    assert 30 <= log.done <= 45
+    assert log.attempts.max() < 8
 
 
 def test_who_may_not_try_again_is_lost() -> None:
-    world = World(waiting=100, capacity=1_000, outage=60)
+    settings = BacklogSettings(waiting=100, capacity=1_000, outage=60)
     for limited in (
         Policy(backoff=Fixed(1), jitter=NoJitter(), attempts=5, within=None),
         Policy(backoff=Fixed(1), jitter=NoJitter(), attempts=None, within=30),
     ):
-        ledger = play(world, limited, Chance(1))
-        assert (ledger.lost, ledger.done, ledger.recovery, ledger.ended) == (100, 0, None, 0)
-        assert ledger.spent == (500 if limited.attempts else 100 * 29)
+        log = simulate(settings, limited, Chance(1))
+        assert (log.lost, log.done, log.recovery, log.ended) == (100, 0, None, 0)
+        assert log.spent == (500 if limited.attempts else 100 * 29)
 
 
 def test_who_is_left_when_others_are_lost_is_still_delivered() -> None:
-    world = World(waiting=1_000, capacity=10_000, outage=60, endpoint="shed")
+    settings = BacklogSettings(waiting=1_000, capacity=10_000, outage=60, endpoint="shed")
     policy = Policy(backoff=Exponential(base=1, cap=60), jitter=Full(), attempts=8, within=None)
-    ledger = play(world, policy, Chance(1))
-    assert 0 < ledger.lost < 1_000
-    assert ledger.done == 1_000 - ledger.lost
-    assert ledger.recovery is None
+    log = simulate(settings, policy, Chance(1))
+    assert 0 < log.lost < 1_000
+    assert log.done == 1_000 - log.lost
+    assert log.recovery is None
 
 
 def test_a_wish_of_the_down_endpoint_is_honoured_and_may_be_more_than_is_allowed() -> None:
-    asking = World(waiting=100, capacity=1_000, outage=60, retry_after=50, endpoint="shed")
+    asking = BacklogSettings(
+        waiting=100, capacity=1_000, outage=60, retry_after=50, endpoint="shed"
+    )
     patient = endless(Fixed(1), NoJitter())
-    assert play(asking, patient, Chance(1)).spent < 250
+    assert simulate(asking, patient, Chance(1)).spent < 250
     impatient = patient.replace(retry_after=RetryAfter(at_most=10))
-    assert play(asking, impatient, Chance(1)).lost == 100
+    assert simulate(asking, impatient, Chance(1)).lost == 100
     deaf = patient.replace(retry_after=RetryAfter(honour=False))
-    assert play(asking, deaf, Chance(1)).spent == 100 * math.ceil(60 / 1.05)
+    assert simulate(asking, deaf, Chance(1)).spent == 100 * math.ceil(60 / 1.05)
 
 
 def test_random_errors_cost_their_share_of_attempts() -> None:
-    world = World(waiting=5_000, capacity=2_000, outage=60, error_rate=0.2, endpoint="shed")
-    ledger = play(world, endless(exponential(60), FULL), Chance(1))
-    assert len(ledger.attempts) / ledger.done == pytest.approx(1 / 0.8, rel=0.03)
+    settings = BacklogSettings(
+        waiting=5_000, capacity=2_000, outage=60, error_rate=0.2, endpoint="shed"
+    )
+    log = simulate(settings, endless(exponential(60), FULL), Chance(1))
+    assert len(log.attempts) / log.done == pytest.approx(1 / 0.8, rel=0.03)
 
 
 def test_fresh_messages_come_in_and_are_delivered() -> None:
-    world = World(waiting=100, capacity=1_000, outage=10, arrivals=20, endpoint="shed", watch=300)
-    ledger = play(world, endless(exponential(60), FULL), Chance(1))
-    assert len(ledger.fresh_at) == pytest.approx(20 * ledger.ended, rel=0.3)
-    assert np.isfinite(ledger.fresh_delivered).mean() > 0.9
-    assert (ledger.fresh_delivered >= ledger.fresh_at).all()
+    settings = BacklogSettings(
+        waiting=100, capacity=1_000, outage=10, arrivals=20, endpoint="shed", watch=300
+    )
+    log = simulate(settings, endless(exponential(60), FULL), Chance(1))
+    assert len(log.fresh_at) == pytest.approx(20 * log.ended, rel=0.3)
+    assert np.isfinite(log.fresh_delivered).mean() > 0.9
+    assert (log.fresh_delivered >= log.fresh_at).all()
 
 
 # --- Chance -------------------------------------------------------------------------------------
 
 
-def same(one: Ledger, other: Ledger) -> bool:
+def same(one: DeliveryLog, other: DeliveryLog) -> bool:
     return pickle.dumps(one) == pickle.dumps(other)
 
 
 def test_a_seed_gives_the_same_run_again_and_another_another() -> None:
-    world = World(
+    settings = BacklogSettings(
         waiting=500, capacity=50, outage=60, error_rate=0.1, arrivals=5, endpoint="degrade"
     )
     policy = endless(exponential(60), FULL)
-    assert same(play(world, policy, Chance(7)), play(world, policy, Chance(7)))
-    assert not same(play(world, policy, Chance(7)), play(world, policy, Chance(8)))
-    assert not same(play(world, policy, Chance(7)), play(world, policy, Chance(7, 1)))
+    assert same(simulate(settings, policy, Chance(7)), simulate(settings, policy, Chance(7)))
+    assert not same(simulate(settings, policy, Chance(7)), simulate(settings, policy, Chance(8)))
+    assert not same(simulate(settings, policy, Chance(7)), simulate(settings, policy, Chance(7, 1)))
 
 
 def test_arrivals_do_not_depend_on_the_policy() -> None:
-    world = World(waiting=500, capacity=200, outage=60, arrivals=20, endpoint="shed", watch=100)
-    one = play(world, endless(exponential(60), FULL), Chance(7)).fresh_at
-    two = play(world, endless(exponential(10), EQUAL), Chance(7)).fresh_at
+    settings = BacklogSettings(
+        waiting=500, capacity=200, outage=60, arrivals=20, endpoint="shed", watch=100
+    )
+    one = simulate(settings, endless(exponential(60), FULL), Chance(7)).fresh_at
+    two = simulate(settings, endless(exponential(10), EQUAL), Chance(7)).fresh_at
     shorter = min(len(one), len(two))
     assert shorter > 50
     assert (one[:shorter] == two[:shorter]).all()

@@ -11,10 +11,10 @@ from tarry.core.policy import Policy
 from tarry.sim.chance import Chance
 from tarry.sim.run import Contestant
 from tarry.sim.server import event_loop
-from tarry.sim.server.event_loop import Desk, Serving
-from tarry.sim.server.layers import Hop
+from tarry.sim.server.event_loop import RunningServer, ServerSettings
+from tarry.sim.server.layers import Layer
 
-ONE_WORKER = Desk(
+ONE_WORKER = ServerSettings(
     rate=1.0,
     workers=1,
     service_time=1.0,
@@ -45,13 +45,13 @@ class Script:
         wait: float = 1.0,
         layers: int = 1,
         **changes: object,
-    ) -> Serving:
+    ) -> RunningServer:
         self._patch.setattr(event_loop, "_arrivals", lambda *_: _then([*arrivals, math.inf]))
         self._patch.setattr(event_loop, "_works", lambda *_: _then(works))
         tried = policy(attempts, wait)
         contestant, chance = Contestant("", tried), Chance(1)
-        hops = [Hop(contestant, tried, chance, place, retries=True) for place in range(layers)]
-        return Serving(ONE_WORKER.replace(**changes), hops, chance)
+        chain = [Layer(contestant, tried, chance, place, retries=True) for place in range(layers)]
+        return RunningServer(ONE_WORKER.replace(**changes), chain, chance)
 
 
 def _then(values: list[float]) -> Iterator[float]:
@@ -63,7 +63,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     return Script(monkeypatch)
 
 
-def ends(server: Serving) -> list[tuple[int, float, int, bool]]:
+def ends(server: RunningServer) -> list[tuple[int, float, int, bool]]:
     """Of each request that is over: its number, when, after how many tries, whether answered."""
     return [
         (number, round(end, 9), tries, bool(good))

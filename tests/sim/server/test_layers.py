@@ -13,18 +13,18 @@ from tarry.core.outcome import Failure
 from tarry.core.policy import Policy
 from tarry.sim.chance import Chance
 from tarry.sim.run import Contestant
-from tarry.sim.server.layers import Call, Hop
+from tarry.sim.server.layers import Call, Layer
 
 PLAIN = Policy(backoff=Fixed(1), jitter=NoJitter(), attempts=3)
 TAKES = 0.1
 
 
-def hop(policy: Policy, contestant: Contestant | None = None, *, retries: bool = True) -> Hop:
-    return Hop(contestant or Contestant("", policy), policy, Chance(1), 0, retries=retries)
+def layer(policy: Policy, contestant: Contestant | None = None, *, retries: bool = True) -> Layer:
+    return Layer(contestant or Contestant("", policy), policy, Chance(1), 0, retries=retries)
 
 
 def test_a_call_is_retried_as_its_policy_says() -> None:
-    first, call = hop(PLAIN), Call(0, 5.0)
+    first, call = layer(PLAIN), Call(0, 5.0)
     waits = []
     for _ in range(3):
         assert first.begin(call, 5.0)
@@ -33,7 +33,7 @@ def test_a_call_is_retried_as_its_policy_says() -> None:
 
 
 def test_a_hop_that_knows_of_a_retry_further_out_makes_one_attempt() -> None:
-    inner, call = hop(PLAIN, retries=False), Call(0, 5.0)
+    inner, call = layer(PLAIN, retries=False), Call(0, 5.0)
     assert inner.begin(call, 5.0)
     assert inner.after_failure(call, Failure(), 5.0) is None
 
@@ -41,11 +41,11 @@ def test_a_hop_that_knows_of_a_retry_further_out_makes_one_attempt() -> None:
 def test_a_call_of_a_call_is_one_hop_further_on() -> None:
     outer = Call(7, 1.0)
     inner = Call(7, 2.0, outer)
-    assert (outer.hop, inner.hop, inner.caller, inner.started_at) == (0, 1, outer, 2.0)
+    assert (outer.layer, inner.layer, inner.caller, inner.started_at) == (0, 1, outer, 2.0)
 
 
 def test_a_spent_budget_ends_a_call() -> None:
-    first = hop(PLAIN, Contestant("", PLAIN, QuotaRule(capacity=5, cost=5)))
+    first = layer(PLAIN, Contestant("", PLAIN, QuotaRule(capacity=5, cost=5)))
     ends = []
     for number in range(2):
         call = Call(number, 0.0)
@@ -60,7 +60,7 @@ def test_each_hop_draws_by_itself() -> None:
     waits = []
     for place in (0, 1):
         call = Call(0, 0.0)
-        at = Hop(Contestant("", policy), policy, chance, place, retries=True)
+        at = Layer(Contestant("", policy), policy, chance, place, retries=True)
         at.begin(call, 0.0)
         waits.append(at.after_failure(call, Failure(), 0.0))
     assert waits[0] != waits[1]
@@ -116,12 +116,12 @@ def told_by_a_hop(
     breaker: tarry.Breaker,
     draw: float,
 ) -> Log:
-    """The same, as a hop does it."""
+    """The same, as a layer does it."""
     log: Log = []
     now = 0.0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Chance, "draws", lambda *_: lambda: draw)
-        at = hop(policy, Contestant("", policy, quota.rule, breaker.rule))
+        at = layer(policy, Contestant("", policy, quota.rule, breaker.rule))
     for luck in script:
         call, left = Call(0, now), iter(luck)
         while True:

@@ -17,7 +17,7 @@ SHOWN = 60.0
 NONE = np.empty(0)
 
 
-class Ledger(NamedTuple):
+class DeliveryLog(NamedTuple):
     """The times of one run; a delivery that was not made has inf.
 
     `attempts` holds the times since the endpoint came back, in order. `spent` counts the attempts

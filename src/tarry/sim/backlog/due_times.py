@@ -12,7 +12,7 @@ from tarry.sim.waits import Waits, no_memory
 Indices = npt.NDArray[np.intp]
 
 
-class Crowd:
+class DueTimes:
     """The due time of each delivery under one policy; inf if it makes no more attempts.
 
     A property test checks that this agrees with `core.decide`.

@@ -19,9 +19,9 @@ import numpy as np
 from tarry.core.pace import Pace, PacerRule, Phase, Seen
 from tarry.core.pacer import handed_over, step
 from tarry.core.probe import probed
-from tarry.sim.backlog.delivery_log import Ledger
+from tarry.sim.backlog.delivery_log import DeliveryLog
 from tarry.sim.backlog.lane_blame import LaneBlame
-from tarry.sim.backlog.settings import World
+from tarry.sim.backlog.settings import BacklogSettings
 from tarry.sim.chance import Chance
 
 MOST_IN_FLIGHT = 256
@@ -29,49 +29,49 @@ SCATTER = 0.2
 """The random variation of response times, as a share of the latency in either direction."""
 
 
-def play(world: World, rule: PacerRule, chance: Chance) -> Ledger:
+def simulate(settings: BacklogSettings, rule: PacerRule, chance: Chance) -> DeliveryLog:
     """Simulate one run, from the start of the outage until all waiting deliveries are made."""
-    lane = _Lane(world, rule, chance)
+    lane = _Lane(settings, rule, chance)
     lane.run()
-    return lane.ledger()
+    return lane.log()
 
 
 class _Lane:
-    def __init__(self, world: World, rule: PacerRule, chance: Chance) -> None:
-        self._world, self._rule = world, rule
-        self._endpoint = world.opened(chance)
+    def __init__(self, settings: BacklogSettings, rule: PacerRule, chance: Chance) -> None:
+        self._settings, self._rule = settings, rule
+        self._endpoint = settings.opened(chance)
         self._error, self._scatter = chance.draws("errors"), chance.draws("latency")
         self._jitter, self._again = chance.draws("pacer"), chance.draws("jitter")
-        self._fresh_at = world.fresh(chance)
+        self._fresh_at = settings.fresh(chance)
         self._arrived = 0
-        self._backlog = deque(range(world.waiting))
+        self._backlog = deque(range(settings.waiting))
         self._backlog.rotate(-rule.failures)  # the first ones opened the lane by their failures
         self._fresh: deque[int] = deque()
         self._retries: list[tuple[float, int]] = []
         self._blame = LaneBlame(rule)
-        self._left = world.waiting
-        self._delivered = np.full(world.waiting + len(self._fresh_at), np.inf)
-        opening = rule.failures if world.outage else 0  # without an outage none has failed
+        self._left = settings.waiting
+        self._delivered = np.full(settings.waiting + len(self._fresh_at), np.inf)
+        opening = rule.failures if settings.outage else 0  # without an outage none has failed
         self._sent: list[float] = []
         self._before: list[float] = []
-        self._lanes = Counter(first % world.lanes for first in range(opening))
+        self._lanes = Counter(first % settings.lanes for first in range(opening))
         self._spent = opening
         self._air: list[tuple[float, int, int, bool, int, float]] = []
         self._serial = count()
         self._turn = False
-        self._now = -world.outage
+        self._now = -settings.outage
         self._free_at = self._now
-        self._owned_until = self._now + (world.handover or math.inf)
+        self._owned_until = self._now + (settings.handover or math.inf)
         self._stepped_at = self._now
         self._tally = _Tally()
-        down = Pace(capacity=world.remembered)
+        down = Pace(capacity=settings.remembered)
         self._pace = self._step(down, Seen(failed=rule.failures))
 
     # --- The clock ------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Process events in order of time; at the same time, responses come before sends."""
-        while self._left and self._now < self._world.watch:
+        while self._left and self._now < self._settings.watch:
             answer = self._air[0][0] if self._air else math.inf
             arrival = (
                 self._fresh_at[self._arrived] if self._arrived < len(self._fresh_at) else math.inf
@@ -84,7 +84,7 @@ class _Lane:
             elif soonest == answer:
                 self._answer()
             elif soonest == arrival:
-                self._fresh.append(self._world.waiting + self._arrived)
+                self._fresh.append(self._settings.waiting + self._arrived)
                 self._arrived += 1
             elif soonest == tick:
                 self._report()
@@ -123,7 +123,7 @@ class _Lane:
         if now < 0:
             self._spent += 1
             self._before.append(now)
-            self._lanes[delivery % self._world.lanes] += 1
+            self._lanes[delivery % self._settings.lanes] += 1
         else:
             self._sent.append(now)
         # The next send is spaced from this one, not from when this one could have gone. So the lane
@@ -140,16 +140,18 @@ class _Lane:
 
     def _answered(self) -> tuple[bool, float]:
         """Return whether an attempt made now succeeds, and how long its response takes."""
-        world, now = self._world, self._now
+        settings, now = self._settings, self._now
         scatter = 1 + SCATTER * (2 * self._scatter() - 1)
-        if now < 0 and world.hangs:
-            return False, world.timeout
+        if now < 0 and settings.hangs:
+            return False, settings.timeout
         if now < 0 or not self._endpoint.accepts(now, 1):
-            return False, scatter * (world.latency if world.refusal is None else world.refusal)
-        took = scatter * world.latency + self._endpoint.delay(now)
-        if took > world.timeout:
-            return False, world.timeout
-        return world.error_rate == 0 or self._error() >= world.error_rate, took
+            return False, scatter * (
+                settings.latency if settings.refusal is None else settings.refusal
+            )
+        took = scatter * settings.latency + self._endpoint.delay(now)
+        if took > settings.timeout:
+            return False, settings.timeout
+        return settings.error_rate == 0 or self._error() >= settings.error_rate, took
 
     def _answer(self) -> None:
         _, _, delivery, passed, epoch, sent_at = heapq.heappop(self._air)
@@ -158,7 +160,7 @@ class _Lane:
             self._blame.succeeded(delivery, sent_at, self._now)
             self._tally.passed(late=late, took=took)
             self._delivered[delivery] = self._now
-            self._left -= delivery < self._world.waiting
+            self._left -= delivery < self._settings.waiting
         else:
             self._failed(delivery, late=late, took=took)
         if self._pace.phase is Phase.OPEN:
@@ -177,7 +179,7 @@ class _Lane:
             self._backlog.append(delivery)
 
     def _report(self) -> None:
-        asked = self._world.retry_after if self._now < 0 else None
+        asked = self._settings.retry_after if self._now < 0 else None
         self._pace = self._step(self._pace, self._tally.seen(asked))
         self._tally = _Tally()
 
@@ -196,22 +198,22 @@ class _Lane:
         self._air.clear()
         self._tally = _Tally()
         self._pace = handed_over(self._pace, now=self._now)
-        self._owned_until = self._now + (self._world.handover or math.inf)
+        self._owned_until = self._now + (self._settings.handover or math.inf)
 
     def _waiting(self) -> int:
         return len(self._backlog) + len(self._fresh) + len(self._retries)
 
-    def ledger(self) -> Ledger:
+    def log(self) -> DeliveryLog:
         """Return what happened."""
-        waiting = self._world.waiting
-        return Ledger(
+        waiting = self._settings.waiting
+        return DeliveryLog(
             attempts=np.array(self._sent),
             spent=self._spent,
             delivered=self._delivered[:waiting],
             fresh_at=self._fresh_at[: self._arrived],
             fresh_delivered=self._delivered[waiting:][: self._arrived],
             lost=0,
-            ended=min(self._now, self._world.watch),
+            ended=min(self._now, self._settings.watch),
             before=np.array(self._before),
             most_spent=max(self._lanes.values(), default=0),
         )

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from tarry.core.pace import PacerRule
 from tarry.core.policy import Policy
 from tarry.errors import ScenarioError
-from tarry.sim.attempt_count import most_tries
+from tarry.sim.attempt_count import most_attempts
 from tarry.sim.backlog import lane, uncoordinated
-from tarry.sim.backlog.delivery_log import Ledger
-from tarry.sim.backlog.settings import World
+from tarry.sim.backlog.delivery_log import DeliveryLog
+from tarry.sim.backlog.settings import BacklogSettings
 from tarry.sim.chance import Chance
 from tarry.sim.run import Contestant, Measure, Run
 
@@ -28,7 +28,7 @@ ROUND = 100
 """A round of attempts costs at least as much time as one of this many attempts."""
 
 
-class Backlog(World, init=False):
+class Backlog(BacklogSettings, init=False):
     """The backlog model."""
 
     @property
@@ -59,35 +59,33 @@ class Backlog(World, init=False):
         """Simulate one run."""
         self.refuse(contestant)
         if contestant.policy is None:
-            ledger = lane.play(self, PacerRule(), chance)
+            log = lane.simulate(self, PacerRule(), chance)
         else:
-            ledger = uncoordinated.play(self, contestant.policy, chance)
-        return Run(self._metrics(ledger), ledger.curves(self.capacity, self.outage))
+            log = uncoordinated.simulate(self, contestant.policy, chance)
+        return Run(self._metrics(log), log.curves(self.capacity, self.outage))
 
-    def _metrics(self, ledger: Ledger) -> dict[str, float | None]:
-        recovery, limit = ledger.recovery, self.limit
+    def _metrics(self, log: DeliveryLog) -> dict[str, float | None]:
+        recovery, limit = log.recovery, self.limit
         ratio = None if recovery is None or limit is None else recovery / limit
         return {
             "recovery": recovery,
             "recovery_ratio": ratio,
-            "peak_ratio": ledger.peak_ratio(self.capacity),
-            "peak_10ms": ledger.peak_10ms(),
-            "attempts_during_outage": float(ledger.spent),
-            "attempts_per_lane": float(ledger.most_spent),
-            "attempts_per_delivery_after": len(ledger.attempts) / ledger.done
-            if ledger.done
-            else None,
-            "fresh_p99": ledger.fresh_p99(),
-            "lost": ledger.lost / (self.waiting + len(ledger.fresh_at)),
+            "peak_ratio": log.peak_ratio(self.capacity),
+            "peak_10ms": log.peak_10ms(),
+            "attempts_during_outage": float(log.spent),
+            "attempts_per_lane": float(log.most_spent),
+            "attempts_per_delivery_after": len(log.attempts) / log.done if log.done else None,
+            "fresh_p99": log.fresh_p99(),
+            "lost": log.lost / (self.waiting + len(log.fresh_at)),
         }
 
     def _must_end(self, policy: Policy) -> None:
         """Refuse a run that would take too long if all attempts fail."""
         fresh, took = self.arrivals * self.watch, self.latency
-        down = max(self.waiting, ROUND) * most_tries(policy, self.outage, took=took)
+        down = max(self.waiting, ROUND) * most_attempts(policy, self.outage, took=took)
         left = math.inf if policy.within is None else policy.within - self.outage
-        waited = self.waiting * most_tries(policy, min(self.watch, left), took=took)
-        back = waited + fresh * most_tries(policy, self.watch / 2, took=took)
+        waited = self.waiting * most_attempts(policy, min(self.watch, left), took=took)
+        back = waited + fresh * most_attempts(policy, self.watch / 2, took=took)
         for key, attempts, most in (("outage", down, MOST_DOWN), ("watch", back, MOST_BACK)):
             if attempts > most:
                 wanted = f"shorter, or the waits longer: about {attempts:,.0f} attempts"

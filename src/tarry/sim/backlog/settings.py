@@ -23,7 +23,7 @@ STEPS = "a number above 0, or [[seconds since it came back, capacity], ...] with
 Steps = float | Sequence[Sequence[float]]
 
 
-class World(Value):
+class BacklogSettings(Value):
     """The `waiting` deliveries have failed since the `outage` began; it ends at time 0.
 
     It serves `capacity` a second, after a `cold_start` in which its capacity grows from a tenth.

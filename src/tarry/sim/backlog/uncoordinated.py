@@ -10,9 +10,9 @@ from itertools import pairwise
 import numpy as np
 
 from tarry.core.policy import Policy
-from tarry.sim.backlog.delivery_log import NONE, SHOWN, Ledger
-from tarry.sim.backlog.due_times import Crowd, Indices
-from tarry.sim.backlog.settings import World
+from tarry.sim.backlog.delivery_log import NONE, SHOWN, DeliveryLog
+from tarry.sim.backlog.due_times import DueTimes, Indices
+from tarry.sim.backlog.settings import BacklogSettings
 from tarry.sim.chance import Chance
 from tarry.sim.run import Floats
 
@@ -20,39 +20,39 @@ TICKS = 10
 """The number of ticks in a second."""
 
 
-def play(world: World, policy: Policy, chance: Chance) -> Ledger:
+def simulate(settings: BacklogSettings, policy: Policy, chance: Chance) -> DeliveryLog:
     """Simulate one run, from the start of the outage until no waiting delivery is left."""
-    fresh = world.fresh(chance)
-    due = np.concatenate([np.full(world.waiting, -world.outage), fresh])
-    crowd = Crowd(policy, due, chance.stream("jitter"))
-    spent, before = _through_the_outage(world, crowd)
-    run = _Run(world, crowd, chance)
+    fresh = settings.fresh(chance)
+    due = np.concatenate([np.full(settings.waiting, -settings.outage), fresh])
+    due_times = DueTimes(policy, due, chance.stream("jitter"))
+    spent, before = _through_the_outage(settings, due_times)
+    run = _Run(settings, due_times, chance)
     ended = run.recover()
     arrived = fresh < ended
-    return Ledger(
+    return DeliveryLog(
         attempts=run.in_order(),
         spent=spent,
-        delivered=run.delivered[: world.waiting],
+        delivered=run.delivered[: settings.waiting],
         fresh_at=fresh[arrived],
-        fresh_delivered=run.delivered[world.waiting :][arrived],
-        lost=crowd.lost,
+        fresh_delivered=run.delivered[settings.waiting :][arrived],
+        lost=due_times.lost,
         ended=ended,
         before=before,
-        most_spent=math.ceil(spent / world.lanes),
+        most_spent=math.ceil(spent / settings.lanes),
     )
 
 
-def _through_the_outage(world: World, crowd: Crowd) -> tuple[int, Floats]:
+def _through_the_outage(settings: BacklogSettings, due_times: DueTimes) -> tuple[int, Floats]:
     """Let every attempt fail, round after round, until the outage is over.
 
     Return how many attempts were made, and the times of the last ones.
     """
     spent, shown = 0, [NONE]
-    while len(which := np.flatnonzero(crowd.due < 0)):
-        times = crowd.due[which]
+    while len(which := np.flatnonzero(due_times.due < 0)):
+        times = due_times.due[which]
         spent += len(which)
         shown.append(times[times >= -SHOWN])
-        crowd.fail(which, times + world.latency, world.retry_after)
+        due_times.fail(which, times + settings.latency, settings.retry_after)
     return spent, np.concatenate(shown)
 
 
@@ -64,12 +64,12 @@ class _Run:
     tick, which of them succeed, and what those deliveries would have done later is dropped.
     """
 
-    def __init__(self, world: World, crowd: Crowd, chance: Chance) -> None:
+    def __init__(self, settings: BacklogSettings, due_times: DueTimes, chance: Chance) -> None:
         self._attempts: list[Floats] = []
-        self.delivered = np.full(len(crowd.due), np.inf)
-        self._world = world
-        self._crowd = crowd
-        self._endpoint = world.opened(chance)
+        self.delivered = np.full(len(due_times.due), np.inf)
+        self._settings = settings
+        self._due_times = due_times
+        self._endpoint = settings.opened(chance)
         self._chance = chance.stream("errors")
 
     def in_order(self) -> Floats:
@@ -80,7 +80,7 @@ class _Run:
 
     def recover(self) -> float:
         """Simulate second by second until no waiting delivery is due; return the end time."""
-        due, waiting, watch = self._crowd.due, self._world.waiting, self._world.watch
+        due, waiting, watch = self._due_times.due, self._settings.waiting, self._settings.watch
         second = 0
         while not np.isinf(due[:waiting]).all():
             second = max(second, int(due.min()))
@@ -110,16 +110,16 @@ class _Run:
         A delivery has one attempt per tick. If it is due again in the same tick, it goes with the
         next one.
         """
-        crowd = self._crowd
-        which = np.flatnonzero(crowd.due < edges[-1])
+        due_times = self._due_times
+        which = np.flatnonzero(due_times.due < edges[-1])
         ticks = np.zeros(len(which), dtype=np.intp)
         rounds = []
         while len(which):
-            times = crowd.due[which]
+            times = due_times.due[which]
             ticks = np.maximum(ticks, np.searchsorted(edges, times, side="right"))
             rounds.append((which, times, ticks))
-            crowd.fail(which, times + self._world.latency)
-            again = (crowd.due[which] < edges[-1]) & (ticks < TICKS - 1)
+            due_times.fail(which, times + self._settings.latency)
+            again = (due_times.due[which] < edges[-1]) & (ticks < TICKS - 1)
             which, ticks = which[again], ticks[again] + 1
         whose, when, where = (np.concatenate(parts) for parts in zip(*rounds, strict=True))
         return whose, when, where
@@ -132,12 +132,12 @@ class _Run:
         taken = self._endpoint.accepts(now, len(hits), 1 / TICKS)
         if not taken:
             return False
-        good, answered = hits[:taken], times[:taken] + self._world.latency
-        if self._world.error_rate:
-            passed = self._chance.random(taken) >= self._world.error_rate
+        good, answered = hits[:taken], times[:taken] + self._settings.latency
+        if self._settings.error_rate:
+            passed = self._chance.random(taken) >= self._settings.error_rate
             good, answered = good[passed], answered[passed]
         self.delivered[good] = answered
-        self._crowd.leave(good)
+        self._due_times.leave(good)
         return True
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from tarry.core.outcome import Failure, Kind
 from tarry.core.value import Value
 from tarry.sim.chance import BLOCK, Chance
-from tarry.sim.server.layers import NOBODY, Call, Hop
+from tarry.sim.server.layers import NOBODY, Call, Layer
 from tarry.sim.server.queueing import Discipline, drops_of
 
 Attempt = tuple[float, Call, int]
@@ -29,7 +29,7 @@ FAILED = Failure()
 TIMED_OUT = Failure(Kind.TIMEOUT)
 
 
-class Desk(Value):
+class ServerSettings(Value):
     """How a server works: `rate` is requests per second; `timeout` and `room` may be infinite."""
 
     rate: float
@@ -42,8 +42,8 @@ class Desk(Value):
     error_rate: float
 
 
-class Serving:
-    """A server, the hops before it, and everything in progress.
+class RunningServer:
+    """A server, the layers before it, and everything in progress.
 
     Its counts are public: `events`, attempts `sent` and requests `answered` so far, the seconds
     that workers were `busy` and, of these, the `wasted` ones, and when each request `began`. `over`
@@ -51,7 +51,7 @@ class Serving:
     many `tries`, and whether it `succeeded`.
     """
 
-    def __init__(self, desk: Desk, hops: Sequence[Hop], chance: Chance) -> None:
+    def __init__(self, settings: ServerSettings, layers: Sequence[Layer], chance: Chance) -> None:
         self.events = 0
         self.sent = 0
         self.answered = 0
@@ -64,14 +64,14 @@ class Serving:
         self.succeeded = array("b")
         self.line: deque[Attempt] = deque()
         self.refusing = False
-        self._desk = desk
-        self._hops = hops
-        self._last = len(hops) - 1
+        self._settings = settings
+        self._layers = layers
+        self._last = len(layers) - 1
         self._speed = 1.0
-        self._idle = desk.workers
+        self._idle = settings.workers
         self._stood_from = 0.0  # since when the queue has not been empty
-        self._drops = drops_of(desk.discipline, desk.timeout)
-        self._take = self.line.pop if desk.discipline == "lifo" else self.line.popleft
+        self._drops = drops_of(settings.discipline, settings.timeout)
+        self._take = self.line.pop if settings.discipline == "lifo" else self.line.popleft
         self._serial = count().__next__  # keeps the order of events at the same time
         never = math.inf
         self._ends: list[tuple[float, int, float, Attempt]] = [
@@ -79,14 +79,19 @@ class Serving:
         ]
         self._dues: list[tuple[float, int, Call]] = [(never, 0, NEVER)]
         self._timeouts: deque[Attempt] = deque()
-        self._arrivals = _arrivals(chance.stream("arrivals"), desk.rate).__next__
+        self._arrivals = _arrivals(chance.stream("arrivals"), settings.rate).__next__
         self._arrives_at = self._arrivals()
-        self._work = _works(chance.stream("service"), desk.service_time).__next__
+        self._work = _works(chance.stream("service"), settings.service_time).__next__
         self._luck = chance.draws("errors")
 
     def advance(self, until: float) -> None:
         """Process all events before this time."""
-        ends, dues, timeouts, timeout = self._ends, self._dues, self._timeouts, self._desk.timeout
+        ends, dues, timeouts, timeout = (
+            self._ends,
+            self._dues,
+            self._timeouts,
+            self._settings.timeout,
+        )
         began, attempt, arrivals = self.began, self._attempt, self._arrivals
         arrives_at, events = self._arrives_at, 0
         while True:
@@ -127,10 +132,10 @@ class Serving:
         self._speed = speed
 
     def _attempt(self, call: Call, now: float) -> None:
-        """Start the next attempt of a call: pass it down the hops, and let the last one send it."""
-        hops, last = self._hops, self._last
-        while hops[call.hop].begin(call, now):
-            if call.hop == last:
+        """Start the next attempt of a call: pass it down the layers; the last one sends it."""
+        layers, last = self._layers, self._last
+        while layers[call.layer].begin(call, now):
+            if call.layer == last:
                 self._send(call, now)
                 return
             call = Call(call.number, now, call)
@@ -140,13 +145,13 @@ class Serving:
         """Receive an attempt at the server."""
         self.sent += 1
         call.sent += 1
-        if self.refusing or not (self._idle or len(self.line) < self._desk.room):
+        if self.refusing or not (self._idle or len(self.line) < self._settings.room):
             self._fail(call, FAILED, now)
             return
         call.waiting = call.attempts
         call.taken_up = None
         made = (now, call, call.attempts)
-        if self._desk.timeout < math.inf:
+        if self._settings.timeout < math.inf:
             self._timeouts.append(made)
         if self._idle:
             self._start(made, now, self._work() / self._speed)
@@ -167,12 +172,12 @@ class Serving:
         if call.waiting == number:
             self.busy += now - taken_up
             call.waiting = NOBODY
-            rate = self._desk.error_rate
+            rate = self._settings.error_rate
             if rate and self._luck() < rate:
                 self._fail(call, FAILED, now)
             else:
                 self._succeed(call, now)
-        elif self._desk.cancels:
+        elif self._settings.cancels:
             return  # the worker became free when the client left
         else:
             self.busy += now - taken_up
@@ -183,7 +188,7 @@ class Serving:
 
     def _take_up(self, now: float) -> None:
         """Let a worker start on the next attempt in the queue."""
-        line, take, drops, cancels = self.line, self._take, self._drops, self._desk.cancels
+        line, take, drops, cancels = self.line, self._take, self._drops, self._settings.cancels
         while line:
             made = take()
             came, call, number = made
@@ -206,7 +211,7 @@ class Serving:
         if call.waiting != number:
             return False
         call.waiting = NOBODY
-        if self._desk.cancels and call.taken_up is not None:
+        if self._settings.cancels and call.taken_up is not None:
             self.busy += now - call.taken_up
             self.wasted += now - call.taken_up
             self._idle += 1
@@ -216,7 +221,7 @@ class Serving:
 
     def _fail(self, call: Call, failure: Failure, now: float) -> None:
         """Let an attempt fail: schedule a retry, or let the call fail."""
-        delay = self._hops[call.hop].after_failure(call, failure, now)
+        delay = self._layers[call.layer].after_failure(call, failure, now)
         if delay is None:
             self._give_up(call, now)
         else:
@@ -233,11 +238,11 @@ class Serving:
 
     def _succeed(self, call: Call, now: float) -> None:
         """Let a call succeed, and with it all its callers."""
-        self._hops[call.hop].after_success(call, now)
+        self._layers[call.layer].after_success(call, now)
         while call.caller is not None:
             call.caller.sent += call.sent
             call = call.caller
-            self._hops[call.hop].after_success(call, now)
+            self._layers[call.layer].after_success(call, now)
         self.answered += 1
         self._close(call, now, succeeded=True)
 

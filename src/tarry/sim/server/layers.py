@@ -1,7 +1,7 @@
 """The services that a request passes through: each retries by the same policy, with own guards.
 
-A request is a call of the first hop. Each attempt of a hop is a call of the next one. The attempts
-of the last hop go to the server.
+A request is a call of the first layer. Each attempt of a layer is a call of the next one. The
+attempts of the last layer go to the server.
 """
 
 import math
@@ -21,13 +21,13 @@ NOBODY = 0
 
 
 class Call:
-    """One call at one hop with all its attempts; it is also the `progress` that `decide` reads."""
+    """One call at one layer with all its attempts; also the `progress` that `decide` reads."""
 
     __slots__ = (
         "attempts",
         "began_at",
         "caller",
-        "hop",
+        "layer",
         "memory",
         "number",
         "paid",
@@ -43,19 +43,19 @@ class Call:
     def __init__(self, number: int, now: float, caller: "Call | None" = None) -> None:
         self.number = number  # of its request
         self.caller = caller
-        self.hop: int = 0 if caller is None else caller.hop + 1
+        self.layer: int = 0 if caller is None else caller.layer + 1
         self.started_at = now
         self.began_at = now  # the current attempt
         self.attempts = 0
         self.waiting = NOBODY  # the awaited attempt at the server
         self.taken_up: float | None = None  # when a worker started on it
-        self.sent = 0  # attempts at the server, including those of the hops below
+        self.sent = 0  # attempts at the server, including those of the layers below
         self.memory: float | None = None
         self.ticket = NO_TICKET
         self.paid = False
 
 
-class Hop:
+class Layer:
     """One service on the way: what it does before and after each attempt of a call."""
 
     __slots__ = ("_breaker", "_budget", "_draw", "_policy", "_retries")

@@ -21,11 +21,11 @@ from tarry.core.budget import QuotaRule, RatioRule
 from tarry.core.policy import Policy
 from tarry.core.value import Value, settle
 from tarry.errors import PolicyError, ScenarioError
-from tarry.sim.attempt_count import most_tries
+from tarry.sim.attempt_count import most_attempts
 from tarry.sim.chance import Chance
 from tarry.sim.run import Contestant, Floats, Measure, Run
-from tarry.sim.server.event_loop import Desk, Serving
-from tarry.sim.server.layers import Hop
+from tarry.sim.server.event_loop import RunningServer, ServerSettings
+from tarry.sim.server.layers import Layer
 from tarry.sim.server.metrics import MEASURES, Seconds, Times, Trace, curves, metrics
 from tarry.sim.server.queueing import DISCIPLINES, Discipline
 
@@ -124,7 +124,7 @@ class Server(Value):
 
     def refuse(self, contestant: Contestant) -> None:
         """Raise ScenarioError for the pacer, and for a run that would take too long."""
-        most = most_tries(_policy_of(contestant), self.times.end)
+        most = most_attempts(_policy_of(contestant), self.times.end)
         attempts, rule = self._requests, contestant.budget
         for _ in range(1 if self.guarded else self.layers):
             calls, attempts = attempts, attempts * most
@@ -148,33 +148,33 @@ class Server(Value):
     def play(self, contestant: Contestant, chance: Chance) -> Trace:
         """Simulate one run, and return what happened to each request."""
         policy, times = _policy_of(contestant), self.times
-        hops = [
-            Hop(contestant, policy, chance, place, retries=place == 0 or not self.guarded)
+        layers = [
+            Layer(contestant, policy, chance, place, retries=place == 0 or not self.guarded)
             for place in range(self.layers)
         ]
-        serving = Serving(self._desk(policy), hops, chance)
+        server = RunningServer(self._server_settings(policy), layers, chance)
         rows = array("d")
         busy, wasted = 0.0, 0.0
         for moment, _ in groupby(merge(range(1, int(times.end) + 1), times)):
-            serving.advance(moment)
+            server.advance(moment)
             if moment == times.start:
-                self._begin_trouble(serving)
-                busy, wasted = serving.busy, serving.wasted
+                self._begin_trouble(server)
+                busy, wasted = server.busy, server.wasted
             if moment == times.stop:
-                serving.refusing = False
-                serving.work_at(1.0, moment)
+                server.refusing = False
+                server.work_at(1.0, moment)
             if moment and moment == int(moment):
-                counts = (len(serving.began), serving.sent, serving.answered, len(serving.line))
+                counts = (len(server.began), server.sent, server.answered, len(server.line))
                 rows.extend(counts)
-        return _trace(serving, np.array(rows), serving.busy - busy, serving.wasted - wasted)
+        return _trace(server, np.array(rows), server.busy - busy, server.wasted - wasted)
 
     @property
     def _requests(self) -> float:
         return self.load * self.capacity * self.times.end
 
-    def _desk(self, policy: Policy) -> Desk:
+    def _server_settings(self, policy: Policy) -> ServerSettings:
         limits = [limit for limit in (self.timeout, policy.attempt_timeout) if limit is not None]
-        return Desk(
+        return ServerSettings(
             rate=self.load * self.capacity,
             workers=self.workers,
             service_time=self.service_time,
@@ -185,11 +185,11 @@ class Server(Value):
             error_rate=self.error_rate,
         )
 
-    def _begin_trouble(self, serving: Serving) -> None:
+    def _begin_trouble(self, server: RunningServer) -> None:
         if self.outage:
-            serving.refusing = True
+            server.refusing = True
         elif self.slowdown:
-            serving.work_at(self.slowdown_speed, self.warmup)
+            server.work_at(self.slowdown_speed, self.warmup)
 
     def _check_together(self) -> None:
         for key in ("warmup", "outage", "slowdown", "watch"):
@@ -213,17 +213,17 @@ class Server(Value):
             raise ScenarioError("load", self.load, wanted)
 
 
-def _trace(serving: Serving, rows: Floats, busy: float, wasted: float) -> Trace:
-    began = np.array(serving.began)
+def _trace(server: RunningServer, rows: Floats, busy: float, wasted: float) -> Trace:
+    began = np.array(server.began)
     ended = np.full(len(began), np.nan)
     tries = np.zeros(len(began))
     succeeded = np.zeros(len(began), dtype=bool)
-    over = np.array(serving.over)
-    ended[over] = serving.ended
-    tries[over] = serving.tries
-    succeeded[over] = serving.succeeded
+    over = np.array(server.over)
+    ended[over] = server.ended
+    tries[over] = server.tries
+    succeeded[over] = server.succeeded
     columns = rows.reshape(-1, 4).T
-    return Trace(began, ended, tries, succeeded, Seconds(*columns), busy, wasted, serving.events)
+    return Trace(began, ended, tries, succeeded, Seconds(*columns), busy, wasted, server.events)
 
 
 def _policy_of(contestant: Contestant) -> Policy:
