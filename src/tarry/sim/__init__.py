@@ -3,6 +3,9 @@
 It has four models (`Contention`, `Timeline`, `Server`, `Backlog`). They simulate contestants:
 policies with their guards. A study (`tarry.sim.study`) summarizes several runs. The simulator needs
 `tarry[sim]`.
+
+`server/` and `backlog/` have the two larger models, `scenario/` reads scenario files, `recommend/`
+finds a policy, and `picture/` draws. Not here: the commands (`tarry.cli.storm`).
 """
 
 from tarry.sim.backlog.model import Backlog
