@@ -2,6 +2,6 @@
 
 `command.py` runs the checks, and `finding.py` has their results. There is a file for each thing
 that is checked: the machine, rules for outgoing requests, the database with its disk and backlog, a
-PostgreSQL server, and a tarry server. `tally.py` counts endpoints in trouble. Not here: repairs,
-which the doctor only suggests.
+PostgreSQL server, and a tarry server. `endpoint_facts.py` collects what is known of endpoints. Not
+here: repairs, which the doctor only suggests.
 """

@@ -12,7 +12,7 @@ _MATTERS = {
 }
 
 
-class Tally:
+class EndpointFacts:
     """Facts about endpoints, up to `most` of them."""
 
     def __init__(self, most: int) -> None:
