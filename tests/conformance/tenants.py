@@ -131,7 +131,7 @@ async def filled(hooks: Hooks, name: str, uid: str, receiver: Receiver) -> tuple
     app = await hooks.application(uid)
     endpoint = await hooks.add_endpoint(app, receiver.url, uid=f"{name}-in")
     accepted = await hooks.send(app, "order.paid", {"a": 1}, event_id=f"{name}-1")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not (attempts := await hooks.attempts(accepted.message)):  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.01)
     ids = {"app_id": app.id, "endpoint_id": endpoint.id, "msg_id": accepted.message.id}

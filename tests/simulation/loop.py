@@ -45,17 +45,25 @@ class Process:
         return f"<process {self.name}>"
 
 
+def _take_any(queue: "deque[Call]", random: Callable[[], float]) -> "Call":
+    """Remove any call from a queue and return it."""
+    chosen = int(random() * len(queue))
+    call = queue[chosen]
+    del queue[chosen]
+    return call
+
+
 def process_of(context: contextvars.Context) -> Process | None:
     """Return the process that a context belongs to."""
     return context.get(_process)
 
 
-class Call(asyncio.TimerHandle):
-    """A scheduled callback."""
+class Call:
+    """A scheduled callback. Every callback makes one, so it has only what this loop needs."""
 
     __slots__ = ("args", "callback", "context", "is_cancelled", "process")
 
-    def __init__(  # every callback of a history makes one: the base class does more than is needed
+    def __init__(
         self,
         callback: Callable[..., object],
         args: tuple[Any, ...],
@@ -126,47 +134,40 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             events._set_running_loop(None)  # noqa: SLF001  likewise
 
     def _run_to(self, end: float) -> None:
-        timers, runnable, run_one = self._timers, self._runnable, self._run_one
-        wake_timers, lag = self._wake_timers, self._lag
-        while True:
-            if lag:  # time passes while callbacks run
-                wake_timers()
-            if runnable:
-                run_one()
-            elif timers and timers[0][0] <= end:
-                self._now = timers[0][0]
-                self._turns = 0
-                wake_timers()
-            else:
-                self._now = max(self._now, end)
-                return
+        timers = self._timers
+        if self._lag:
+            self._wake_timers()
+        self._run_ready()
+        while timers and timers[0][0] <= end:
+            self._now = timers[0][0]
+            self._turns = 0
+            self._wake_timers()
+            self._run_ready()
+        self._now = max(self._now, end)
 
-    def _wake_timers(self) -> None:
-        timers, now, enqueue = self._timers, self._now, self._enqueue
-        while timers and timers[0][0] <= now:
-            enqueue(heappop(timers)[2])
+    def _run_ready(self) -> None:
+        """Run callbacks until none is ready: each chosen by chance as far as it is free."""
+        timers, runnable, lag = self._timers, self._runnable, self._lag
+        random, any_order, world = self._random, self._any_order, self.world
+        while runnable:
+            place = int(random() * len(runnable)) if len(runnable) > 1 else 0
+            process = runnable[place]
+            queue = process.queue
+            call = _take_any(queue, random) if any_order and len(queue) > 1 else queue.popleft()
+            if not queue:
+                del runnable[place]
+            if call.is_cancelled:
+                continue
+            self._turns += 1
+            if self._turns > MOST_TURNS:
+                raise Spinning(f"{process} goes on and on without letting time pass: {call}")
+            if lag and process is not world:
+                self._now += lag * random()
+            self._run_one(process, call)
+            if lag and timers and timers[0][0] <= self._now:  # time passed
+                self._wake_timers()
 
-    def _run_one(self) -> None:
-        """Run one callback of a process, both chosen by chance as far as they are free."""
-        runnable = self._runnable
-        place = int(self._random() * len(runnable)) if len(runnable) > 1 else 0
-        process = runnable[place]
-        queue = process.queue
-        if self._any_order and len(queue) > 1:
-            chosen = int(self._random() * len(queue))
-            call = queue[chosen]
-            del queue[chosen]
-        else:
-            call = queue.popleft()
-        if not queue:
-            del runnable[place]
-        if call.is_cancelled:
-            return
-        self._turns += 1
-        if self._turns > MOST_TURNS:
-            raise Spinning(f"{process} goes on and on without letting time pass: {call}")
-        if self._lag and process is not self.world:
-            self._now += self._lag * self._random()
+    def _run_one(self, process: Process, call: Call) -> None:
         try:
             call.context.run(call.callback, *call.args)
         except (SystemExit, KeyboardInterrupt):
@@ -175,6 +176,18 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             if process is self.world:
                 raise
             self._on_crash(process, error)
+
+    def _wake_timers(self) -> None:
+        """Queue the callbacks whose time has come."""
+        timers, runnable, now = self._timers, self._runnable, self._now
+        while timers and timers[0][0] <= now:
+            call = heappop(timers)[2]
+            process = call.process
+            if call.is_cancelled or process.is_dead:
+                continue
+            if not process.queue and not process.is_suspended:
+                runnable.append(process)
+            process.queue.append(call)
 
     def _enqueue(self, call: Call) -> None:
         process = call.process
@@ -227,7 +240,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     # --- What asyncio asks of a loop ------------------------------------------------------------
 
-    def call_soon(
+    def call_soon(  # type: ignore[override]  # a call is a handle with less in it
         self,
         callback: Callable[..., object],
         *args: object,
@@ -244,18 +257,23 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             queue.append(call)
         return call
 
-    call_soon_threadsafe = call_soon  # there is one thread
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]  # there is one thread
 
-    def call_later(
+    def call_later(  # type: ignore[override]  # a call is a handle with less in it
         self,
         delay: float,
         callback: Callable[..., object],
         *args: object,
         context: contextvars.Context | None = None,
     ) -> Call:
-        return self.call_at(self._now + delay, callback, *args, context=context)
+        if context is None:
+            context = contextvars.copy_context()
+        call = Call(callback, args, context, context.get(_process, self.world))
+        self._number += 1
+        heappush(self._timers, (self._now + delay, self._number, call))
+        return call
 
-    def call_at(
+    def call_at(  # type: ignore[override]  # a call is a handle with less in it
         self,
         when: float,
         callback: Callable[..., object],
@@ -290,8 +308,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             process = _process.get(self.world)
             self._on_crash(process, error)
 
-    def get_debug(self) -> bool:
-        return False
+    get_debug = staticmethod(bool)
+    """Return False. Every future and task asks this, and `bool` answers without a Python call."""
 
     def is_running(self) -> bool:
         return True

@@ -29,7 +29,7 @@ from tests.simulation.store_link import StoreLink
 if TYPE_CHECKING:
     from tarry.service.store.contract import Store
 
-AWAY_FOR = 20.0
+AWAY_FOR = 120.0
 """For how many seconds an observer waits for the server to come back."""
 SIDE_BY_SIDE = 1.0
 """Two commits that are observed within so many seconds may have been made in any order."""

@@ -48,7 +48,7 @@ class Listening:
 
     def ended(self, number: signal.Signals = signal.SIGINT) -> tuple[int, str]:
         self.process.send_signal(number)
-        rest, _ = self.process.communicate(timeout=30)
+        rest, _ = self.process.communicate(timeout=120)
         return self.process.returncode, rest
 
 
@@ -156,7 +156,7 @@ def test_it_ends_when_nobody_reads_what_it_shows(start: Start) -> None:
     assert listening.process.stdout
     listening.process.stdout.close()
     assert listening.post().status_code == 200
-    assert listening.process.wait(timeout=30) == 1
+    assert listening.process.wait(timeout=120) == 1
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def till(shell: Shell, request: pytest.FixtureRequest) -> Iterator[str]:
 def test_what_failed_is_delivered_after_all(shell: Shell, till: str) -> None:
     said = shell.out("recover", till, "till", "--since", "1h", "--wait")
     assert said.endswith(" is finished; messages in line: 1\n")
-    left = poll(lambda: shell.lines("undelivered", till), lambda found: not found, timeout=20)
+    left = poll(lambda: shell.lines("undelivered", till), lambda found: not found, timeout=120)
     assert left == []
 
 

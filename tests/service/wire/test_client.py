@@ -95,7 +95,7 @@ async def send(
     answers: asyncio.Queue[Answer] = asyncio.Queue()
     client.send(Request(target, headers, body, **limits), answers.put_nowait)
     assert answers.empty()
-    return await asyncio.wait_for(answers.get(), 30)
+    return await asyncio.wait_for(answers.get(), 120)
 
 
 def test_a_request_arrives_as_it_was_made(run: Run[None]) -> None:

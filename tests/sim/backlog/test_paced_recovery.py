@@ -6,14 +6,14 @@ every run is held to the worst of them. A peak is the most attempts in any secon
 
 import math
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tarry.core.pace import Pace, PacerRule, Phase
 from tarry.core.probe import JITTER, LONGEST, interval
-from tarry.sim.backlog.endpoint import Manner
+from tarry.sim.backlog.endpoint import MANNERS, Manner
 from tarry.sim.backlog.lane import simulate
 from tarry.sim.backlog.model import Backlog
 from tarry.sim.chance import Chance
@@ -31,7 +31,11 @@ HEADLINE: Mapping[str, Any] = {"waiting": 10_000, "capacity": 200}
 HALF_AS_LARGE: Mapping[str, Any] = {"waiting": 5_000, "capacity": 100}
 DRIFTING = [[5 * step, 100 - 3 * step] for step in range(15)]
 
-every_endpoint = pytest.mark.parametrize("endpoint", get_args(Manner))
+
+def every_endpoint(usual: Manner) -> pytest.MarkDecorator:
+    """Run a test with this kind of endpoint, and with the others in a long run."""
+    others = [pytest.param(manner, marks=pytest.mark.long) for manner in MANNERS if manner != usual]
+    return pytest.mark.parametrize("endpoint", [usual, *others])
 
 
 class Case:
@@ -81,7 +85,7 @@ class Case:
 # --- How soon -----------------------------------------------------------------------------------
 
 
-@every_endpoint
+@every_endpoint("shed")
 @pytest.mark.parametrize(
     "keys",
     [
@@ -99,7 +103,7 @@ def test_with_a_remembered_capacity(endpoint: Manner, keys: Mapping[str, Any]) -
     assert case.mean("attempts_per_delivery_after") <= 1.05
 
 
-@every_endpoint
+@every_endpoint("brittle")
 @pytest.mark.parametrize(
     "keys",
     [HEADLINE, {"waiting": 50_000, "capacity": 1_500}],
@@ -111,7 +115,7 @@ def test_without_memory(endpoint: Manner, keys: Mapping[str, Any]) -> None:
     assert case.mean("peak_ratio") <= 1.5
 
 
-@every_endpoint
+@every_endpoint("degrade")
 @pytest.mark.parametrize(
     "keys",
     [
@@ -127,7 +131,7 @@ def test_with_trouble(endpoint: Manner, keys: Mapping[str, Any]) -> None:
     assert Case({"endpoint": endpoint, **keys}).mean("recovery_ratio") <= 1.3
 
 
-@every_endpoint
+@every_endpoint("shed")
 @pytest.mark.parametrize("remembered", [None, 190], ids=["without memory", "with memory"])
 @pytest.mark.parametrize("share", [0.3, 0.5])
 def test_with_many_failures_by_chance(
@@ -139,7 +143,7 @@ def test_with_many_failures_by_chance(
     assert case.mean("attempts_per_delivery_after") <= 1.4 / (1 - share)
 
 
-@every_endpoint
+@every_endpoint("brittle")
 @pytest.mark.parametrize("remembered", [None, 114], ids=["without memory", "with memory"])
 def test_with_little_waiting_after_a_short_outage(
     endpoint: Manner, remembered: float | None
@@ -148,27 +152,27 @@ def test_with_little_waiting_after_a_short_outage(
     assert Case({"endpoint": endpoint, **keys}).mean("recovery_ratio") <= 1.3
 
 
-@every_endpoint
+@every_endpoint("degrade")
 @pytest.mark.parametrize("remembered", [50, 200])
 def test_with_a_memory_that_is_wrong(endpoint: Manner, remembered: float) -> None:
     case = Case({**HALF_AS_LARGE, "endpoint": endpoint, "remembered": remembered})
     assert case.mean("recovery_ratio") <= 1.25
 
 
-@every_endpoint
+@every_endpoint("shed")
 def test_with_slow_answers(endpoint: Manner) -> None:
     case = Case({**HALF_AS_LARGE, "endpoint": endpoint, "latency": 1.0, "remembered": 95})
     assert case.mean("recovery_ratio") <= 1.35
 
 
-@every_endpoint
+@every_endpoint("brittle")
 def test_with_a_new_owner_every_five_seconds(endpoint: Manner) -> None:
     case = Case({**HEADLINE, "endpoint": endpoint, "handover": 5, "remembered": 190})
     assert case.mean("recovery") <= case.promised
     assert case.mean("peak_ratio") <= 1.1
 
 
-@every_endpoint
+@every_endpoint("degrade")
 def test_with_an_endpoint_that_asks_for_half_a_minute(endpoint: Manner) -> None:
     keys = {**HALF_AS_LARGE, "endpoint": endpoint, "retry_after": 30, "remembered": 95}
     case = Case(keys, runs=MORE_RUNS)
@@ -179,7 +183,7 @@ def test_with_an_endpoint_that_asks_for_half_a_minute(endpoint: Manner) -> None:
 # --- How gently ---------------------------------------------------------------------------------
 
 
-@every_endpoint
+@every_endpoint("shed")
 def test_the_pace_is_flat_in_hundredths_of_a_second_even_while_it_searches(
     endpoint: Manner,
 ) -> None:
@@ -221,7 +225,7 @@ def test_two_thousand_lanes_behind_one_gateway_share_their_probes() -> None:
     assert case.worst("attempts_per_lane") == 1  # in turns: most of them are never asked
 
 
-@every_endpoint
+@every_endpoint("brittle")
 def test_new_messages_hardly_wait_once_the_endpoint_is_found(endpoint: Manner) -> None:
     case = Case(
         {"waiting": 2_500, "capacity": 100, "endpoint": endpoint, "arrivals": 45, "remembered": 95}

@@ -66,6 +66,8 @@ class Facts:
         for request in self.all(Requested):
             self.requests[request.message, request.endpoint].append(request)
             self.at_endpoint[request.endpoint].append(request)
+        self.unwanted: dict[str, frozenset[int]] = {}
+        """The requests with unwanted event types, of the endpoints that a rule asked about."""
 
     def all(self, kind: type[EntryT]) -> list[EntryT]:
         """Return all entries of one kind, in the order in which things happened."""

@@ -19,7 +19,7 @@ async def connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def until_closed(reader: asyncio.StreamReader) -> bytes:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         return await reader.read()
 
 
@@ -104,7 +104,7 @@ async def test_who_does_not_take_an_answer_is_left(monkeypatch: pytest.MonkeyPat
     async with serving(app, "127.0.0.1:0") as url:
         _, writer = await connect(url)
         writer.write(ASK)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await app.left.wait()
         writer.close()
 
@@ -120,7 +120,7 @@ async def test_who_takes_an_answer_slowly_gets_all_of_it(monkeypatch: pytest.Mon
             await reader.readexactly(len(app.piece))
             await asyncio.sleep(0.04)  # so that it takes longer than it may stand still
         writer.close()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await app.left.wait()
 
 
@@ -199,6 +199,6 @@ async def test_what_nothing_follows_goes_soon_and_before_the_connection_is_close
 async def test_an_answer_to_head_has_no_body_and_comes_all_the_same(url: str) -> None:
     reader, writer = await connect(url)
     writer.write(ASK.replace(b"GET", b"HEAD"))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 OK\r\n")
     writer.close()

@@ -50,7 +50,7 @@ async def test_a_lease_is_renewed_while_its_owner_is_writing_and_kept_from_other
     scene: Scene, store: PostgresStore, tarry_url: str
 ) -> None:
     async with writing(scene, tarry_url):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             assert await store.renew(WORKER, scene.leases, length=LENGTH) == scene.leases
         with psycopg.connect(tarry_url) as moving:
             moving.execute("UPDATE tarry.shard SET until = '-infinity'")
@@ -145,7 +145,7 @@ async def test_leases_are_kept_while_reads_use_all_connections(
             for _ in range(2 * CONNECTIONS)
         ]
         await someone_waits(tarry_url)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(120):
             kept = await store.renew(WORKER, scene.leases, length=LENGTH)
             assert await store.workers() == 1
             await store.lease(WORKER, most=SHARDS, length=LENGTH)

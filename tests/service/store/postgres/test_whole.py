@@ -169,7 +169,7 @@ async def test_a_lock_that_is_not_free_holds_up_neither_the_sweep_nor_others(
         reader.execute("SELECT count(*) FROM tarry.message")  # and does not end
         await scene.sweep()
         assert old(scene, "message") in scene.tables("message")
-        await asyncio.wait_for(scene.put(scene.now), 30)
+        await asyncio.wait_for(scene.put(scene.now), 120)
     await scene.sweep()
     assert old(scene, "message") not in scene.tables("message")
 

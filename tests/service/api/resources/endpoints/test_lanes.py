@@ -97,7 +97,7 @@ async def none_is_sent_to(hooks: Hooks) -> None:
     """Wait until the dispatcher has no endpoint at hand that it takes for enabled."""
     assert hooks.dispatcher is not None
     held = hooks.dispatcher.shards.owned
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while any(  # noqa: ASYNC110  nobody tells
             lane.endpoint.standing is Standing.ENABLED
             for shard in held.values()

@@ -64,7 +64,7 @@ async def test_a_revoked_key_opens_nothing_soon(client: httpx.AsyncClient) -> No
     assert (await client.get("/api/v1/app", headers=bearing(new["key"]))).status_code == 200
     assert (await client.delete(f"{KEYS}/{new['id']}")).status_code == 204
 
-    async with asyncio.timeout(15):  # how soon is told by a pushed clock below
+    async with asyncio.timeout(120):  # how soon is told by a pushed clock below
         while (await client.get("/api/v1/app", headers=bearing(new["key"]))).status_code != 401:
             pass
     (listed,) = (await client.get(KEYS)).json()["data"]

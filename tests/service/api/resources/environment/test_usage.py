@@ -27,7 +27,7 @@ async def data_of(client: httpx.AsyncClient, hooks: Hooks, told: dict[str, Any])
     way = f"/api/v1/background-task/{told['id']}"
     found = (await client.get(way)).json()
     assert (found["status"], found["data"]) == ("running", {})
-    async with asyncio.timeout(20), hooks.dispatching():
+    async with asyncio.timeout(120), hooks.dispatching():
         while found["status"] == "running":
             await asyncio.sleep(0.02)
             found = (await client.get(way)).json()
