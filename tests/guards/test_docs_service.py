@@ -11,10 +11,11 @@ import msgspec
 import pytest
 
 from tarry.cli.commands import tarry
-from tarry.cli.service_options import KNOWN
+from tarry.cli.service.options import KNOWN
 from tarry.core.outcome import Kind
 from tarry.errors import ServiceError
-from tarry.service.api import ingest, problem
+from tarry.service.api.http import problem
+from tarry.service.api.resources.messages import ingest
 from tarry.service.build import Settings
 from tarry.service.dispatch.lane import endpoint_record as record
 from tarry.service.dispatch.upkeep.upkeep import Kept

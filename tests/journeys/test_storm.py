@@ -7,7 +7,7 @@ import pytest
 
 from tarry.service.model.delivery import State
 from tarry.service.wire.exchange import Answer, Request
-from tarry.sim.endpoint import Capacity, Endpoint, Manner
+from tarry.sim.backlog.endpoint import Capacity, Endpoint, Manner
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, VirtualService, virtual_service
 from tests.journeys.seeds import seeded

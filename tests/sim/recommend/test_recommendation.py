@@ -7,9 +7,9 @@ from statistics import fmean
 import pytest
 
 from tarry.core.text import from_toml, to_toml
-from tarry.sim.backlog import Backlog
+from tarry.sim.backlog.endpoint import MANNERS
+from tarry.sim.backlog.model import Backlog
 from tarry.sim.chance import Chance
-from tarry.sim.endpoint import MANNERS
 from tarry.sim.recommend import coordinated, recommendation, search
 from tarry.sim.recommend.candidates import Candidate
 from tarry.sim.recommend.miniature import Size, Trial, play
