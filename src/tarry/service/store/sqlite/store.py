@@ -6,21 +6,21 @@ from functools import partial
 from pathlib import Path
 
 from tarry.service.store.rounds import Rounds
-from tarry.service.store.sqlite import schema
-from tarry.service.store.sqlite.aside import aside
-from tarry.service.store.sqlite.catalogue import SqliteCatalogue
-from tarry.service.store.sqlite.disk import Room
-from tarry.service.store.sqlite.history import SqliteHistory
-from tarry.service.store.sqlite.listing import SqliteListing
-from tarry.service.store.sqlite.outbox import SqliteOutbox
-from tarry.service.store.sqlite.queue import SqliteQueue
-from tarry.service.store.sqlite.registry import SqliteRegistry
-from tarry.service.store.sqlite.session import Session
-from tarry.service.store.sqlite.settle import SqliteSettling
-from tarry.service.store.sqlite.tasks import SqliteTasks
-from tarry.service.store.sqlite.threads import Threads
-from tarry.service.store.sqlite.upkeep import SqliteUpkeep
-from tarry.service.store.sqlite.writer import Writer
+from tarry.service.store.sqlite.catalogue.catalogue import SqliteCatalogue
+from tarry.service.store.sqlite.catalogue.registry import SqliteRegistry
+from tarry.service.store.sqlite.database.disk import Room
+from tarry.service.store.sqlite.database.own_thread import aside
+from tarry.service.store.sqlite.database.session import Session
+from tarry.service.store.sqlite.database.threads import Threads
+from tarry.service.store.sqlite.database.writer import Writer
+from tarry.service.store.sqlite.ingest.accept import SqliteOutbox
+from tarry.service.store.sqlite.migrate import schema
+from tarry.service.store.sqlite.queue.queue import SqliteQueue
+from tarry.service.store.sqlite.queue.settle import SqliteSettling
+from tarry.service.store.sqlite.queue.tasks import SqliteTasks
+from tarry.service.store.sqlite.reading.history import SqliteHistory
+from tarry.service.store.sqlite.reading.listing import SqliteListing
+from tarry.service.store.sqlite.retention.upkeep import SqliteUpkeep
 
 
 class SqliteStore(
