@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from tarry.service.api import walk
+from tarry.service.api.all_endpoints import all_endpoints
 from tarry.service.api.applications import ApplicationOut, written
 from tarry.service.api.call import Call
 from tarry.service.api.endpoint_bodies import DISABLED
@@ -70,7 +70,7 @@ async def _found(call: Call, query: ApplicationQuery) -> Found[Application]:
 async def _interests(call: Call, query: ApplicationQuery, application: Application) -> bool:
     """Return whether an application passes the filters; read only as many endpoints as needed."""
     empty, enabled, elsewhere = True, False, False
-    async for endpoint in walk.endpoints(call, application):
+    async for endpoint in all_endpoints(call, application):
         empty = False
         enabled = enabled or endpoint.standing not in DISABLED
         elsewhere = elsewhere or urlsplit(endpoint.url).hostname not in PLAY

@@ -6,8 +6,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from tarry.errors import NotFound
-from tarry.service.api import walk
 from tarry.service.api.access import Need
+from tarry.service.api.all_endpoints import all_endpoints
 from tarry.service.api.call import Call
 from tarry.service.api.ingest import ContentQuery
 from tarry.service.api.messages import Channel, MessageOut, Name, written
@@ -143,7 +143,7 @@ async def precheck(call: Call, body: PrecheckIn) -> PrecheckOut:
     """
     application = await call.application()
     channels = tuple(body.channels or ())
-    async for endpoint in walk.endpoints(call, application):
+    async for endpoint in all_endpoints(call, application):
         disabled = endpoint.standing is Standing.DISABLED
         if not disabled and endpoint.wants(body.event_type, channels):
             return PrecheckOut(active=True)

@@ -6,6 +6,7 @@ from typing import Self
 from tarry.errors import NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.message import NewMessage
+from tarry.service.store.old_rows import OldRows
 from tarry.service.store.postgres.catalogue.catalogue import PostgresCatalogue
 from tarry.service.store.postgres.catalogue.registry import PostgresRegistry
 from tarry.service.store.postgres.database import address
@@ -13,7 +14,7 @@ from tarry.service.store.postgres.database.listen import Listening
 from tarry.service.store.postgres.database.pool import Connection, Database
 from tarry.service.store.postgres.database.text import refuse_nul
 from tarry.service.store.postgres.ingest.accept import accept
-from tarry.service.store.postgres.ingest.batches import Gather
+from tarry.service.store.postgres.ingest.batches import Batches
 from tarry.service.store.postgres.ingest.claims import Result
 from tarry.service.store.postgres.ingest.collect import PostgresCollect
 from tarry.service.store.postgres.ingest.routes import Routes
@@ -25,9 +26,8 @@ from tarry.service.store.postgres.queue.settle import PostgresSettle
 from tarry.service.store.postgres.queue.tasks import PostgresTasks
 from tarry.service.store.postgres.reading.history import PostgresHistory
 from tarry.service.store.postgres.reading.listing import PostgresListing
-from tarry.service.store.postgres.retention.drop_partitions import Whole
+from tarry.service.store.postgres.retention.drop_partitions import OldPartitions
 from tarry.service.store.postgres.retention.upkeep import PostgresUpkeep
-from tarry.service.store.rounds import Rounds
 
 CONNECTIONS = 6
 """The most connections of a process, besides one for leases and one that listens."""
@@ -52,9 +52,13 @@ class PostgresStore(
         self._listening = Listening(database)
         self._routes = Routes(most_waiting)
         self._collected = ""
-        self._old_messages, self._old_payloads, self._expired = Rounds(""), Rounds(""), Rounds("")
-        self._whole = Whole(database)
-        self._adding: Gather[NewMessage, Result] = Gather(self._accept)
+        self._old_messages, self._old_payloads, self._expired = (
+            OldRows(""),
+            OldRows(""),
+            OldRows(""),
+        )
+        self._old_partitions = OldPartitions(database)
+        self._adding: Batches[NewMessage, Result] = Batches(self._accept)
 
     @classmethod
     async def open(

@@ -4,7 +4,7 @@ import pytest
 
 from tarry.service.model.delivery import State
 from tarry.service.model.task import Work
-from tarry.service.store.pieces import LATE
+from tarry.service.store.paged_search import LATE
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import NOON, a_task, failed, new_message
 from tarry.testing.store_contract.scene import Scene

@@ -3,7 +3,7 @@
 import pytest
 
 from tarry.service.model.listing import Cut, MessageFilter
-from tarry.service.store.pieces import LATE, NUMBERS
+from tarry.service.store.paged_search import LATE, NUMBERS
 from tarry.service.store.postgres.reading.lane_search import first_since, span
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import NOON, new_message

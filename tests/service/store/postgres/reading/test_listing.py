@@ -10,7 +10,7 @@ from psycopg import sql
 from tarry.service.model.delivery import State
 from tarry.service.model.ids import MESSAGE, make
 from tarry.service.model.listing import AttemptFilter, Cut, DeliveryFilter, MessageFilter
-from tarry.service.store.pieces import LATE
+from tarry.service.store.paged_search import LATE
 from tarry.service.store.postgres.database.pool import Database
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.reading.listing import DOWN

@@ -5,15 +5,15 @@ from threading import Event
 
 import pytest
 
-from tarry.service.store.sqlite.database.own_thread import Unwanted, aside, never
+from tarry.service.store.sqlite.database.own_thread import Unwanted, in_own_thread, never
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_what_it_answers_and_raises_comes_back() -> None:
-    assert await aside(lambda unwanted: (7, unwanted())) == (7, False)
+    assert await in_own_thread(lambda unwanted: (7, unwanted())) == (7, False)
     with pytest.raises(ZeroDivisionError):
-        await aside(lambda _: 1 // 0)
+        await in_own_thread(lambda _: 1 // 0)
     assert not never()
 
 
@@ -26,7 +26,7 @@ async def test_it_hears_that_nobody_waits_any_more() -> None:
             pass
         heard.set()
 
-    waiting = asyncio.create_task(aside(work))
+    waiting = asyncio.create_task(in_own_thread(work))
     assert await asyncio.to_thread(begun.wait, 30)
     assert not heard.is_set()
     waiting.cancel()

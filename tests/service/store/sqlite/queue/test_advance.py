@@ -5,7 +5,7 @@ import pytest
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.task import Task, Work
-from tarry.service.store.pieces import LATE
+from tarry.service.store.paged_search import LATE
 from tarry.service.store.sqlite.queue.advance import LOOKED_AT
 from tarry.testing.samples import NOON, a_task, failed, new_message
 from tarry.testing.store_contract.scene import Scene

@@ -6,7 +6,7 @@ import apsw
 import pytest
 
 from tarry.service.model.listing import Cut, MessageFilter
-from tarry.service.store.pieces import LATE, NUMBERS
+from tarry.service.store.paged_search import LATE, NUMBERS
 from tarry.service.store.sqlite.reading.lane_search import first_since, span
 from tarry.service.store.sqlite.store import SqliteStore
 from tarry.testing.samples import NOON, new_message

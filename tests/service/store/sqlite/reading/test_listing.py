@@ -6,7 +6,7 @@ import pytest
 
 from tarry.service.model.ids import MESSAGE, make
 from tarry.service.model.listing import AttemptFilter, Cut, DeliveryFilter, MessageFilter
-from tarry.service.store.pieces import LATE, Row, look_through
+from tarry.service.store.paged_search import LATE, Row, search_page
 from tarry.service.store.sqlite.database.threads import Threads
 from tarry.service.store.sqlite.reading import listing
 from tarry.service.store.sqlite.store import SqliteStore
@@ -86,9 +86,9 @@ async def test_what_came_in_long_before_is_not_looked_at(
 
     async def look(ask: object, low: int, high: int, cut: Cut) -> tuple[list[Row], Row | None]:
         looked.append(low)
-        return await look_through(ask, low, high, cut)  # type: ignore[arg-type]  # as it came
+        return await search_page(ask, low, high, cut)  # type: ignore[arg-type]  # as it came
 
-    monkeypatch.setattr(listing, "look_through", look)
+    monkeypatch.setattr(listing, "search_page", look)
     wanted = DeliveryFilter(message=MessageFilter(after=NOON))
     found = (await store.list_deliveries_to(scene.endpoint, Cut(descending=True), wanted)).entries
     assert [message for message, _ in found] == [new]

@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Gather(Generic[Item, Result]):
+class Batches(Generic[Item, Result]):
     """Calls `work` with the items of several callers, and gives each caller its results.
 
     At most `at_once` batches run, each with about `most` items: a caller's items stay together.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from tarry.service.model.listing import Cut, MessageFilter
-from tarry.service.store.pieces import LATE, NUMBERS, Halving
+from tarry.service.store.paged_search import LATE, NUMBERS, BinarySearch
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.queries import SQL
 
@@ -44,8 +44,8 @@ async def _place(fetch: Fetch, lane: int, message: str) -> tuple[int, int]:
 async def _first(fetch: Fetch, lane: int, yes: Callable[[rows.Row], bool]) -> int:
     """Return the sequence number of the first delivery in the lane that satisfies `yes`."""
     last = await fetch(SQL["list_deliveries_to_last"], lane)
-    search = Halving(last[0]["seq"] if last else 0)
+    search = BinarySearch(last[0]["seq"] if last else 0)
     while (middle := search.middle) is not None:
         near = await fetch(SQL["list_deliveries_to_near"], lane, middle)
-        search.tell(middle, yes=not near or yes(near[0]))
+        search.answer(middle, yes=not near or yes(near[0]))
     return search.first

@@ -21,10 +21,10 @@ from tarry.service.model.listing import (
 )
 from tarry.service.model.message import Message
 from tarry.service.model.task import Task, Work
-from tarry.service.store.pieces import (
+from tarry.service.store.paged_search import (
     UNDELIVERED,
-    count_through,
-    look_through,
+    count_rows,
+    search_page,
 )
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.part import Part
@@ -145,7 +145,7 @@ class PostgresListing(Part):
                 for row in found
             ]
 
-        return +(await count_through(ask, 0))
+        return +(await count_rows(ask, 0))
 
     async def count_attempts(
         self, endpoint: Endpoint, *, since: float, until: float
@@ -175,7 +175,7 @@ class PostgresListing(Part):
             found = await self._database.fetch(_along(query, cut), whose, low, high, most, *wanted)
             return [(row["key"], row["fits"], row) for row in found]
 
-        found, left = await look_through(ask, low, high, cut)
+        found, left = await search_page(ask, low, high, cut)
         return [key for key, _, _ in found], None if left is None else left[2]["mark"]
 
     async def _messages(self, ids: Sequence[str]) -> dict[str, Message]:
@@ -198,7 +198,7 @@ class PostgresListing(Part):
             found = await self._database.fetch(SQL[query], whose, low, high, most)
             return [(row["what"], row["there"], row["there"], row["last"]) for row in found]
 
-        return await count_through(ask, first)
+        return await count_rows(ask, first)
 
 
 def _along(query: str, cut: Cut) -> str:

@@ -41,7 +41,7 @@ class Spared(Struct, frozen=True):
 NOTHING = Spared()
 
 
-class Whole:
+class OldPartitions:
     """Creates and drops partitions; remembers those that cannot be dropped yet."""
 
     def __init__(self, database: Database) -> None:
@@ -99,8 +99,8 @@ class Whole:
         async def begin(connection: Connection) -> bool:
             return await old_partition.begin(connection, old, before)
 
-        async def walk(connection: Connection) -> int:
-            return await old_partition.walk(connection, limit)
+        async def process(connection: Connection) -> int:
+            return await old_partition.process(connection, limit)
 
         async def end(connection: Connection) -> int:
             return await old_partition.end(connection, there)
@@ -108,12 +108,12 @@ class Whole:
         found = await self._database.fetch(SQL["sweep_leaving_there"])
         if not found and not await when_free(self._database, begin, or_else=False):
             return 0
-        walked = await self._database.run(walk)
-        if walked == old_partition.CROWDED:
+        processed = await self._database.run(process)
+        if processed == old_partition.CROWDED:
             since = found[0]["since"] if found else old.since
             self._crowded[since] = _now() + AGAIN_AFTER
             return 0
-        return walked or await when_free(self._database, end, or_else=0)
+        return processed or await when_free(self._database, end, or_else=0)
 
     async def _drop_attempts(self, past: float) -> int:
         """Drop the oldest partition of attempts if all but a few of its messages are gone."""

@@ -16,7 +16,7 @@ from tarry.service.store.postgres.retention.partitions import GENTLY, Partition,
 MOST_KEPT = 1_000
 """With more live messages than this, a partition stays, and ended ones are removed by rows."""
 CROWDED = -1
-"""The result of `walk` when a partition stays."""
+"""The result of `process` when a partition stays."""
 
 
 async def begin(connection: Connection, old: Partition, before: float) -> bool:
@@ -36,7 +36,7 @@ async def begin(connection: Connection, old: Partition, before: float) -> bool:
     return True
 
 
-async def walk(connection: Connection, limit: int) -> int:
+async def process(connection: Connection, limit: int) -> int:
     """Process at most `limit` messages of the leaving partition; return their number."""
     for since, until, before, cursor, kept in await _leaving(connection):
         seen = await connection.fetch(

@@ -6,28 +6,28 @@ from tarry.errors import StoreError
 from tarry.service.failpoints import hit
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.store.contract import Retention
+from tarry.service.store.old_rows import OldRows
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.part import Part
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.migrate.schema import require
 from tarry.service.store.postgres.queries import SQL
-from tarry.service.store.postgres.retention.drop_partitions import Spared, Whole
+from tarry.service.store.postgres.retention.drop_partitions import OldPartitions, Spared
 from tarry.service.store.postgres.retention.old_partition import forget
-from tarry.service.store.rounds import Rounds
 
 
 class PostgresUpkeep(Part):
     """See `contract.Upkeep`."""
 
-    _old_messages: Rounds[str]
-    _old_payloads: Rounds[str]
-    _expired: Rounds[str]
-    _whole: Whole
+    _old_messages: OldRows[str]
+    _old_payloads: OldRows[str]
+    _expired: OldRows[str]
+    _old_partitions: OldPartitions
 
     async def sweep(self, retention: Retention, *, limit: int) -> int:
         """Remove data past its retention; return the number of rows, 0 when there is no more."""
         before = retention.messages_before
-        swept, spared = await self._whole.sweep(before, limit)
+        swept, spared = await self._old_partitions.sweep(before, limit)
         old, full = self._old_messages, self._old_payloads
         messages = await self._over(old, "sweep_messages", before, spared, limit)
         hit("sweep.before")
@@ -72,7 +72,7 @@ class PostgresUpkeep(Part):
         await self._database.run(_check)
 
     async def _over(
-        self, rounds: Rounds[str], query: str, before: float | None, spared: Spared, limit: int
+        self, old_rows: OldRows[str], query: str, before: float | None, spared: Spared, limit: int
     ) -> list[str]:
         if before is None:
             return []
@@ -83,7 +83,7 @@ class PostgresUpkeep(Part):
             )
             return [(row["accepted_at"], row["id"], row["over"]) for row in found]
 
-        return await rounds.look(ask, limit=limit)
+        return await old_rows.removable(ask, limit=limit)
 
 
 async def _check(connection: Connection) -> None:

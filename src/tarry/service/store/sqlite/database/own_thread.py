@@ -15,7 +15,7 @@ def never() -> bool:
     return False
 
 
-async def aside(work: Callable[[Unwanted], Answer]) -> Answer:
+async def in_own_thread(work: Callable[[Unwanted], Answer]) -> Answer:
     """Run `work` in a thread. It must check now and then whether it is unwanted, and raise then.
 
     A process ends only after its threads: without this check, Ctrl-C would wait until a copy of

@@ -12,7 +12,7 @@ from tarry.errors import SchemaMismatch, StoreError
 from tarry.service.store.migrate import Migration, Status, status, steps
 from tarry.service.store.sqlite.database.connection import connect, is_another_programs
 from tarry.service.store.sqlite.database.faults import store_error
-from tarry.service.store.sqlite.database.own_thread import Unwanted, aside, never
+from tarry.service.store.sqlite.database.own_thread import Unwanted, in_own_thread, never
 
 STEPS = steps(__package__)
 WANTED = len(STEPS)
@@ -32,11 +32,11 @@ class SqliteMigrator:
         """Return the schema's version and the pending steps; a missing file has schema 0."""
         if not self._path.exists():
             return status(STEPS, 0)
-        return await aside(partial(on_file, self._path, look))
+        return await in_own_thread(partial(on_file, self._path, look))
 
     async def up(self) -> Status:
         """Run all pending steps; create the file if there is none."""
-        return await aside(partial(on_file, self._path, bring_up, create=True))
+        return await in_own_thread(partial(on_file, self._path, bring_up, create=True))
 
 
 def look(db: apsw.Connection) -> Status:

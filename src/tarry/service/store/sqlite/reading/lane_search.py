@@ -5,7 +5,7 @@ from collections.abc import Callable
 import apsw
 
 from tarry.service.model.listing import Cut, MessageFilter
-from tarry.service.store.pieces import LATE, NUMBERS, Halving
+from tarry.service.store.paged_search import LATE, NUMBERS, BinarySearch
 from tarry.service.store.sqlite.database import rows
 from tarry.service.store.sqlite.queries import SQL
 
@@ -37,8 +37,8 @@ def _place(db: apsw.Connection, lane: int, message: str) -> tuple[int, int]:
 
 def _first(db: apsw.Connection, lane: int, yes: Callable[[rows.Row], bool]) -> int:
     """Return the sequence number of the first delivery in the lane that satisfies `yes`."""
-    search = Halving(db.execute(SQL["list_deliveries_to_last"], (lane,)).get or 0)
+    search = BinarySearch(db.execute(SQL["list_deliveries_to_last"], (lane,)).get or 0)
     while (middle := search.middle) is not None:
         near = db.execute(SQL["list_deliveries_to_near"], (lane, middle)).fetchone()
-        search.tell(middle, yes=near is None or yes(near))
+        search.answer(middle, yes=near is None or yes(near))
     return search.first

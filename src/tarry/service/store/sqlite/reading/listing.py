@@ -21,10 +21,10 @@ from tarry.service.model.listing import (
 )
 from tarry.service.model.message import Message
 from tarry.service.model.task import Task, Work
-from tarry.service.store.pieces import (
+from tarry.service.store.paged_search import (
     UNDELIVERED,
-    count_through,
-    look_through,
+    count_rows,
+    search_page,
 )
 from tarry.service.store.sql_files import downwards
 from tarry.service.store.sqlite.database import rows
@@ -148,7 +148,7 @@ class SqliteListing:
                 for state, tried, counted, there, last in found
             ]
 
-        return +(await count_through(ask, 0))
+        return +(await count_rows(ask, 0))
 
     async def count_attempts(
         self, endpoint: Endpoint, *, since: float, until: float
@@ -184,7 +184,7 @@ class SqliteListing:
                 lambda db: list(db.execute(_along(query, cut), asked))
             )
 
-        found, left = await look_through(ask, low, high, cut)
+        found, left = await search_page(ask, low, high, cut)
         return found, None if left is None else left[mark]
 
     async def _found(
@@ -206,7 +206,7 @@ class SqliteListing:
             found = await self._survey(query, {**bounds, "low": low, "high": high, "limit": most})
             return [(what, many, many, last) for what, many, last in found]
 
-        return await count_through(ask, first)
+        return await count_rows(ask, first)
 
 
 def _along(query: str, cut: Cut) -> str:

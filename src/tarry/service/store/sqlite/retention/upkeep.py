@@ -8,9 +8,9 @@ import apsw
 from tarry.service.failpoints import hit
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.store.contract import Retention
-from tarry.service.store.rounds import Rounds
+from tarry.service.store.old_rows import OldRows
 from tarry.service.store.sqlite.database import rows
-from tarry.service.store.sqlite.database.own_thread import aside
+from tarry.service.store.sqlite.database.own_thread import in_own_thread
 from tarry.service.store.sqlite.database.session import Session
 from tarry.service.store.sqlite.database.threads import Threads
 from tarry.service.store.sqlite.migrate import schema
@@ -22,9 +22,9 @@ class SqliteUpkeep:
     """See `contract.Upkeep`."""
 
     _threads: Threads
-    _old_messages: Rounds[int]
-    _old_payloads: Rounds[int]
-    _expired: Rounds[int]
+    _old_messages: OldRows[int]
+    _old_payloads: OldRows[int]
+    _expired: OldRows[int]
 
     async def sweep(self, retention: Retention, *, limit: int) -> int:
         """Remove data past its retention; return the number of rows, 0 when there is no more."""
@@ -64,7 +64,7 @@ class SqliteUpkeep:
 
     async def backup(self, target: Path) -> None:
         """Write a consistent copy while the store is in use."""
-        await aside(partial(back_up, self._threads.path, target))
+        await in_own_thread(partial(back_up, self._threads.path, target))
 
     async def check(self) -> None:
         """Raise if the database cannot be written to, or its schema is not the right one."""
@@ -80,7 +80,7 @@ class SqliteUpkeep:
         await self._threads.close()
 
     async def _over(
-        self, rounds: Rounds[int], query: str, before: float | None, limit: int
+        self, old_rows: OldRows[int], query: str, before: float | None, limit: int
     ) -> list[int]:
         if before is None:
             return []
@@ -89,7 +89,7 @@ class SqliteUpkeep:
             bounds = {"before": before, "at": at, "behind": behind, "limit": most}
             return await self._threads.survey(lambda db: list(db.execute(SQL[query], bounds)))
 
-        return await rounds.look(ask, limit=limit)
+        return await old_rows.removable(ask, limit=limit)
 
 
 def _is_over(db: apsw.Connection, message: int) -> bool:

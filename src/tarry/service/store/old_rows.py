@@ -10,14 +10,14 @@ LOOKED_AT = 20
 """How many rows one piece reads for each row that may be removed."""
 
 
-class Rounds(Generic[Key]):
+class OldRows(Generic[Key]):
     """Remembers between calls where the scan stopped. `first` sorts before every key."""
 
     def __init__(self, first: Key) -> None:
         self._start = (-math.inf, first)
         self._behind = self._start
 
-    async def look(
+    async def removable(
         self,
         ask: Callable[[float, Key, int], Awaitable[list[tuple[float, Key, bool]]]],
         *,

@@ -4,7 +4,7 @@ import pytest
 
 from tarry.service.model.application import Application
 from tarry.service.model.listing import Cut
-from tarry.service.store.walk import PAGE, walk
+from tarry.service.store.all_pages import PAGE, all_pages
 
 pytestmark = pytest.mark.anyio
 
@@ -26,5 +26,5 @@ async def test_everything_is_walked_through_once(many: int) -> None:
         asked.append(cut)
         return [one for one in there if one.id > cut.mark][: cut.limit]
 
-    assert [one async for one in walk(ask)] == there
+    assert [one async for one in all_pages(ask)] == there
     assert len(asked) <= many // PAGE + 1

@@ -35,7 +35,7 @@ were added before that time too. A replay is accepted anew, which only adds rows
 """
 
 
-async def look_through(
+async def search_page(
     ask: Callable[[Key, Key, int], Awaitable[list[Row]]], low: Key, high: Key, cut: Cut
 ) -> tuple[list[Row], Row | None]:
     """Return the rows of a page in its order: rows between two keys that fit, up to the limit.
@@ -57,7 +57,7 @@ async def look_through(
         piece = min(left, max(piece, min(MOST, piece * WIDER)))
 
 
-async def count_through(
+async def count_rows(
     ask: Callable[[Key, int], Awaitable[list[tuple[What, int, int, Key]]]], low: Key
 ) -> Counter[What]:
     """Count rows after a key, by kind.
@@ -75,7 +75,7 @@ async def count_through(
         low = max(last for _, _, _, last in seen)
 
 
-class Halving:
+class BinarySearch:
     """Binary search for the first number up to `last` whose answer is yes, or `last` + 1.
 
     `middle` is the next number to ask about, or None once `first` is the result.
@@ -90,8 +90,8 @@ class Halving:
         """The next number to ask about."""
         return (self._no + self.first) // 2 if self.first - self._no > 1 else None
 
-    def tell(self, middle: int, *, yes: bool) -> None:
-        """Take an answer. All numbers after a yes are yes too, all before a no are no."""
+    def answer(self, middle: int, *, yes: bool) -> None:
+        """Use an answer. All numbers after a yes are yes too, all before a no are no."""
         if yes:
             self.first = middle
         else:

@@ -20,7 +20,7 @@ class Listed(Protocol):
 Thing = TypeVar("Thing", bound=Listed)
 
 
-async def walk(ask: Callable[[Cut], Awaitable[list[Thing]]]) -> AsyncIterator[Thing]:
+async def all_pages(ask: Callable[[Cut], Awaitable[list[Thing]]]) -> AsyncIterator[Thing]:
     """Yield all entries of a list, as they are when their page is read."""
     found = await ask(Cut(PAGE))
     while found:
