@@ -12,7 +12,7 @@ from tarry.service.store.postgres.catalogue.registry import PostgresRegistry
 from tarry.service.store.postgres.database import address
 from tarry.service.store.postgres.database.listen import Listening
 from tarry.service.store.postgres.database.pool import Connection, Database
-from tarry.service.store.postgres.database.text import refuse_nul
+from tarry.service.store.postgres.database.rows import refuse_nul
 from tarry.service.store.postgres.ingest.accept import accept
 from tarry.service.store.postgres.ingest.batches import Batches
 from tarry.service.store.postgres.ingest.claims import Result
@@ -20,7 +20,6 @@ from tarry.service.store.postgres.ingest.collect import PostgresCollect
 from tarry.service.store.postgres.ingest.routes import Routes
 from tarry.service.store.postgres.migrate.schema import PostgresMigrator
 from tarry.service.store.postgres.queries import SQL
-from tarry.service.store.postgres.queue.leases import PostgresLeases
 from tarry.service.store.postgres.queue.queue import PostgresQueue
 from tarry.service.store.postgres.queue.settle import PostgresSettle
 from tarry.service.store.postgres.queue.tasks import PostgresTasks
@@ -34,7 +33,6 @@ CONNECTIONS = 6
 
 
 class PostgresStore(
-    PostgresLeases,
     PostgresQueue,
     PostgresSettle,
     PostgresCollect,

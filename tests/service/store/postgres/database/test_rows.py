@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from tarry.errors import StoreError
 from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt
 from tarry.service.model.endpoint import Endpoint
@@ -76,3 +77,12 @@ def test_of_a_resend_it_is_told_when_its_message_was_accepted() -> None:
 def test_rows_become_columns_also_when_there_are_none() -> None:
     assert rows.columns([(1, "a"), (2, "b")], 2) == [[1, 2], ["a", "b"]]
     assert rows.columns([], 3) == [[], [], []]
+
+
+def test_a_nul_is_refused_and_shown() -> None:
+    with pytest.raises(StoreError, match=r"NUL.*'in\\x00voice'"):
+        rows.refuse_nul("fine", None, "in\0voice")
+
+
+def test_every_other_character_may_pass() -> None:
+    rows.refuse_nul("", None, "\x01\N{SNOWMAN}\U0010ffff")

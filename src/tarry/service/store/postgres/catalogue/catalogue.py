@@ -14,7 +14,7 @@ from tarry.service.model.task import Task, discarding
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.part import Part, wake
 from tarry.service.store.postgres.database.pool import Connection
-from tarry.service.store.postgres.database.text import refuse_nul
+from tarry.service.store.postgres.database.rows import refuse_nul
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.queue.tasks import put_tasks
 

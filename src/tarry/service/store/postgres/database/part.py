@@ -1,6 +1,6 @@
-"""The base of all parts of the store."""
+"""The base of all parts of the store, and statements that several parts use."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from tarry.service.model.lane import Lease
 from tarry.service.store.postgres.database import rows
@@ -47,3 +47,23 @@ async def tell(connection: Connection, lanes: Collection[int]) -> None:
     """
     if lanes:
         await connection.execute(SQL["woken_tell"], list(lanes))
+
+
+COPY_FROM = 20
+"""With this many rows or more, COPY is faster than pipelined INSERTs."""
+
+
+async def insert_many(
+    connection: Connection,
+    query: str,
+    table: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+) -> None:
+    """Insert rows into a table of the schema: with `query`, which takes one row, or with COPY."""
+    if len(rows) >= COPY_FROM:
+        await connection.copy_records_to_table(
+            table, schema_name="tarry", columns=columns, records=rows
+        )
+    elif rows:
+        await connection.executemany(SQL[query], rows)

@@ -1,4 +1,4 @@
-"""Convert rows to the model's values, and values to rows."""
+"""Convert rows to the model's values, and values to rows; refuse text that cannot be stored."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import asdict, astuple, replace
 
+from tarry.errors import StoreError
 from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt, Trigger
 from tarry.service.model.delivery import Delivery, Reason, State
@@ -14,7 +15,7 @@ from tarry.service.model.lane import Due, Known, LaneRow, Notice, Stream
 from tarry.service.model.message import Message
 from tarry.service.model.replay import ReplayFilter
 from tarry.service.model.task import Task, Work
-from tarry.service.model.text import mend
+from tarry.service.model.text import SHOWN, mend
 
 Row = Any
 """A row of asyncpg, which ships no types."""
@@ -184,3 +185,10 @@ def _read(kind: type[Value], row: Row, **read: object) -> Value:
 def _told(value: msgspec.Struct, **told: object) -> tuple[object, ...]:
     """Return the fields of a value in order; those in `told` replace the value's own."""
     return tuple((asdict(value) | told).values())
+
+
+def refuse_nul(*texts: str | None) -> None:
+    """Raise if a text contains NUL, which would make the whole transaction fail."""
+    for text in texts:
+        if text is not None and "\0" in text:
+            raise StoreError(f"text with a NUL character cannot be stored: {text[:SHOWN]!r}")

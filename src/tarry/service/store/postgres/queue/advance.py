@@ -10,8 +10,7 @@ from tarry.service.model.message import Message
 from tarry.service.model.replay import ReplayFilter, SoFar
 from tarry.service.model.task import Piece, Task, Work, behind
 from tarry.service.store.postgres.database import rows
-from tarry.service.store.postgres.database.insert import insert_many
-from tarry.service.store.postgres.database.part import tell
+from tarry.service.store.postgres.database.part import insert_many, tell
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.ingest.accept import DELIVERY
 from tarry.service.store.postgres.queries import SQL

@@ -3,6 +3,7 @@
 Rows are locked in the order that ARCHITECTURE.md gives for PostgreSQL ("The order of locks").
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tarry.service.failpoints import hit
@@ -11,17 +12,9 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Change, Lease
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.faults import Stale
-from tarry.service.store.postgres.database.insert import insert_many
-from tarry.service.store.postgres.database.part import Part, held
+from tarry.service.store.postgres.database.part import Part, held, insert_many
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.queries import SQL
-from tarry.service.store.postgres.queue.resent import (
-    add_missing,
-    arrive,
-    missing,
-    places,
-    take_away,
-)
 
 
 class PostgresSettle(Part):
@@ -84,7 +77,7 @@ async def _settle(
     beside.sort(key=lambda placed: (placed[1].lane, placed[1].seq))
     rounds = in_rounds(beside)
     asked = [(place, one) for place, one in sent if isinstance(one, Resent)]
-    there = await places(connection, [one for _, one in asked])
+    there = await _places(connection, [one for _, one in asked])
     absent = {lane for (lane, _), seq in there.items() if seq == 0}
     hold = late or bool(there) or bool(standing) or len(rounds) > 1
     if hold:
@@ -92,7 +85,7 @@ async def _settle(
         told |= {(lane, seq) for (lane, _), seq in there.items()}
         await connection.execute(SQL["settle_hold"], *rows.columns(told, 2))
         await connection.execute(SQL["settle_lanes"], [*standing, *absent])
-    taken = await take_away(connection, asked)
+    taken = await _take_away(connection, asked)
     also = absent.union(known, *({one.lane for _, one in batch} for batch in rounds[1:]))
     done = {place for place, _ in taken}
     kept = [one.attempt for _, one in taken]
@@ -104,8 +97,8 @@ async def _settle(
         kept += [one.attempt for place, one in batch if place in done and one.attempt is not None]
         kept += await _late(connection, missed)
     resent = [one for _, one in taken]
-    await add_missing(connection, missing(resent, there))
-    await arrive(connection, resent)
+    await _add_missing(connection, _missing(resent, there))
+    await _arrive(connection, resent)
     await keep_attempts(connection, kept)
     return done
 
@@ -197,3 +190,70 @@ async def _stand(
     for lane, endpoint in stood.items():
         await connection.execute(SQL["put_endpoint_changed"], lane)
         await connection.execute(SQL["put_endpoint"], *rows.from_endpoint(endpoint))
+
+
+# --- Resends --------------------------------------------------------------------------------------
+
+
+PlacedResend = tuple[int, Resent]
+"""A resend and its index among all settlements of the call."""
+
+
+async def _take_away(connection: Connection, batch: Sequence[PlacedResend]) -> list[PlacedResend]:
+    """Delete the resends that were sent; return those that still existed, in order."""
+    if not batch:
+        return []
+    first = {(one.lane, one.resend): (place, one) for place, one in reversed(batch)}
+    gone = await connection.fetch(SQL["settle_resent"], *rows.columns(list(first), 2))
+    return sorted(first[row["lane"], row["id"]] for row in gone)
+
+
+async def _places(connection: Connection, made: Sequence[Resent]) -> dict[tuple[int, str], int]:
+    """Return the sequence numbers of the messages' deliveries in their lanes, 0 if there is none.
+
+    The messages are locked until the commit.
+    """
+    first = _by_delivery(made)
+    if not first:
+        return {}
+    found = await connection.fetch(SQL["settle_places"], *rows.columns(list(first), 2))
+    return {(row["lane"], row["message"]): row["seq"] or 0 for row in found}
+
+
+def _missing(made: Sequence[Resent], known: Mapping[tuple[int, str], int]) -> list[Resent]:
+    """Return those whose message has no delivery in the lane."""
+    return [one for key, one in _by_delivery(made).items() if known.get(key) == 0]
+
+
+async def _add_missing(connection: Connection, new: Sequence[Resent]) -> None:
+    """Add ended deliveries for messages that had none in the lane."""
+    if not new:
+        return
+    many = Counter(one.lane for one in new)
+    lanes = list(many), list(many.values())
+    taken = await connection.fetch(SQL["add_lanes"], *lanes, [False] * len(many))
+    last = {row["number"]: row["added"] for row in taken}
+    told = []
+    for one in new:
+        last[one.lane] += 1
+        left = one.delivery(last[one.lane])
+        ended = (left.state, left.reason, left.tries, left.accepted_at, left.ended_at)
+        told.append((left.lane, left.seq, left.message, *ended))
+    await connection.execute(SQL["settle_added"], *rows.columns(told, 8))
+    await connection.execute(SQL["add_ended"], *lanes)
+
+
+async def _arrive(connection: Connection, made: Sequence[Resent]) -> None:
+    """Mark FAILED or SKIPPED deliveries as DELIVERED if the resend was accepted."""
+    first = _by_delivery([one for one in made if one.arrived])
+    if first:
+        arrived = [(lane, message, one.attempt.at) for (lane, message), one in first.items()]
+        await connection.execute(SQL["settle_arrived"], *rows.columns(arrived, 3))
+
+
+def _by_delivery(made: Sequence[Resent]) -> dict[tuple[int, str], Resent]:
+    """Return the first resend of each delivery, in order."""
+    first: dict[tuple[int, str], Resent] = {}
+    for one in made:
+        first.setdefault((one.lane, one.attempt.message), one)
+    return first
