@@ -21,7 +21,7 @@ class PostgresQueue(Part):
 
     _listening: Listening
 
-    # --- Leases -----------------------------------------------------------------------------------
+    # --- Leases ---------------------------------------------------------------------------------
 
     async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
         """Take shards that are free or whose lease has ended, until `worker` owns `most` shards."""
@@ -65,7 +65,7 @@ class PostgresQueue(Part):
         (row,) = await self._database.urgent(SQL["server_started_at"])
         return float(row["started_at"])
 
-    # --- Lanes that are awake or were woken -------------------------------------------------------
+    # --- Lanes that are awake or were woken -----------------------------------------------------
 
     async def awake(self, shards: Sequence[int]) -> list[int]:
         """Return the lanes of these shards that are not at rest."""
@@ -109,7 +109,7 @@ class PostgresQueue(Part):
         hit("rest.after")
         return rested
 
-    # --- Deliveries, and what is known of origins -------------------------------------------------
+    # --- Deliveries, and what is known of origins -----------------------------------------------
 
     async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
         """Return these lanes, without lanes that are gone."""

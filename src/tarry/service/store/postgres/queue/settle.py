@@ -192,7 +192,7 @@ async def _stand(
         await connection.execute(SQL["put_endpoint"], *rows.from_endpoint(endpoint))
 
 
-# --- Resends --------------------------------------------------------------------------------------
+# --- Resends ------------------------------------------------------------------------------------
 
 
 PlacedResend = tuple[int, Resent]

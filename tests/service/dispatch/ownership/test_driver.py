@@ -1,8 +1,8 @@
 """A lane is moved by the functions of the files that know what to do."""
 
 from tarry.service.dispatch.lane import answers, phases, sending
-from tarry.service.dispatch.lane.driver import DRIVER
 from tarry.service.dispatch.lane.lane import Lane
+from tarry.service.dispatch.ownership.lane_loader import DRIVER
 
 
 def test_each_verb_of_a_lane_has_its_function() -> None:
