@@ -17,6 +17,8 @@ from tests.measure.house import Figures, figures, files_of_a_delivery
 from tests.project_files import ROOT
 
 NO_SUCH_REVISION = 2
+WIDEST = 42
+"""Characters of a cell."""
 PASSED = "files that one delivery passes through"
 
 
@@ -75,13 +77,19 @@ def print_table(measured: Mapping[str, Figures]) -> None:
     """Print a line for each figure and a column for each revision."""
     labels = list(dict.fromkeys(label for column in measured.values() for label in column))
     rows = [
-        [label, *(str(column.get(label, "-")) for column in measured.values())] for label in labels
+        [label, *(shortened(str(column.get(label, "-"))) for column in measured.values())]
+        for label in labels
     ]
     rows.insert(0, ["", *measured])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         print("  ".join(cells).rstrip())
+
+
+def shortened(text: str) -> str:
+    """Cut a long name, so that the columns stay side by side."""
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 3]}..."
 
 
 def print_files(passed: Mapping[str, Sequence[str]]) -> None:

@@ -58,3 +58,9 @@ def test_json_has_the_lists_too(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_unknown_revision_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--against", "no-such-revision"]) == command.NO_SUCH_REVISION
     assert "no-such-revision" in capsys.readouterr().err
+
+
+def test_long_names_are_cut() -> None:
+    assert command.shortened("short") == "short"
+    cut = command.shortened("12 " + "a" * 100)
+    assert (len(cut), cut[-4:]) == (command.WIDEST, "a...")
