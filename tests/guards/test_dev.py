@@ -285,7 +285,8 @@ def test_an_interrupted_command_leaves_without_a_traceback(
 
 
 @pytest.mark.parametrize(
-    ("command", "module"), [("simulate", "simulation"), ("mutate", "mutation")]
+    ("command", "module"),
+    [("simulate", "simulation"), ("mutate", "mutation"), ("measure", "measure")],
 )
 def test_a_program_of_the_tests_gets_all_arguments(
     dev: Any, monkeypatch: pytest.MonkeyPatch, command: str, module: str

@@ -37,7 +37,10 @@ LIBRARY_COMMANDS = {"explain", "recommend", "schema", "storm"}
 SERVICE_COMMANDS = sorted(set(tarry.commands) - LIBRARY_COMMANDS)
 SHARED = "## Asking a server"
 """What stands there is told of all commands below."""
-DIALECTS = {"SQLite": "tarry.service.store.sqlite", "PostgreSQL": "tarry.service.store.postgres"}
+DIALECTS = {
+    "SQLite": "tarry.service.store.sqlite.migrate",
+    "PostgreSQL": "tarry.service.store.postgres.migrate",
+}
 CREATED = re.compile(r"^CREATE TABLE (?:tarry\.)?(\w+)", re.MULTILINE)
 
 

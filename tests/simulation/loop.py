@@ -58,12 +58,12 @@ def process_of(context: contextvars.Context) -> Process | None:
     return context.get(_process)
 
 
-class Call:
-    """A scheduled callback. Every callback makes one, so it has only what this loop needs."""
+class Call(asyncio.TimerHandle):
+    """A scheduled callback."""
 
     __slots__ = ("args", "callback", "context", "is_cancelled", "process")
 
-    def __init__(
+    def __init__(  # every callback of a history makes one: the base class does more than is needed
         self,
         callback: Callable[..., object],
         args: tuple[Any, ...],
@@ -240,7 +240,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     # --- What asyncio asks of a loop ------------------------------------------------------------
 
-    def call_soon(  # type: ignore[override]  # a call is a handle with less in it
+    def call_soon(
         self,
         callback: Callable[..., object],
         *args: object,
@@ -257,9 +257,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             queue.append(call)
         return call
 
-    call_soon_threadsafe = call_soon  # type: ignore[assignment]  # there is one thread
+    call_soon_threadsafe = call_soon  # there is one thread
 
-    def call_later(  # type: ignore[override]  # a call is a handle with less in it
+    def call_later(
         self,
         delay: float,
         callback: Callable[..., object],
@@ -273,7 +273,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         heappush(self._timers, (self._now + delay, self._number, call))
         return call
 
-    def call_at(  # type: ignore[override]  # a call is a handle with less in it
+    def call_at(
         self,
         when: float,
         callback: Callable[..., object],

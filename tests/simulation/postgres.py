@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from psycopg.sql import SQL, Identifier
 
 from tarry.errors import StoreUnavailable
-from tarry.service.store.postgres import address
-from tarry.service.store.postgres.database import Database
+from tarry.service.store.postgres.database import address
+from tarry.service.store.postgres.database.pool import Database
 from tarry.service.store.postgres.store import CONNECTIONS, PostgresStore
 from tarry.testing.postgres import Cluster
 from tests.simulation.log import Accepted, EndpointChanged, Entry, Requested

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from tarry.errors import StoreError, StoreUnavailable
-from tarry.service.dispatch.loops import AGAIN, Signals, repeat
+from tarry.service.dispatch.work import AGAIN, Signals, repeat
 
 pytestmark = pytest.mark.anyio
 

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.lane.allowance import FIRST
-from tarry.service.dispatch.lane.driver import DRIVER
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.limits import pace_text
+from tarry.service.dispatch.ownership.lane_loader import DRIVER
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.settings import HOUR, Limits
 from tarry.service.wire.exchange import TIMEOUT, Answer

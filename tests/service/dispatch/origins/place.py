@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.limits.gate import RULE, Gate
-from tarry.service.dispatch.loops import Signals
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.origins.shared_record import SharedRecord
 from tarry.service.dispatch.outcomes.judge import Judgement, Verdict
-from tarry.service.dispatch.work import Work
+from tarry.service.dispatch.work import Signals, Work
 from tarry.service.model.settings import Limits, Parking
 from tarry.testing.samples import NOON
 from tests.service.dispatch.test_context import Nobody

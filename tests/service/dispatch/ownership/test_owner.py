@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from tarry.errors import StoreUnavailable
-from tarry.service.dispatch.loops import Signals
 from tarry.service.dispatch.ownership.lane_loader import LOADED_TOGETHER
 from tarry.service.dispatch.ownership.owner import Owner
 from tarry.service.dispatch.settling.sleep import Sleep
 from tarry.service.dispatch.settling.writer import SettlementWriter
+from tarry.service.dispatch.work import Signals
 from tarry.service.model.application import SHARDS
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.lane import Change, Lease

@@ -1,4 +1,6 @@
-"""A lane's own limits: its requests in flight, its rate, and how many requests may be retries.
+"""The limits that a lane goes by: its gate, its requests in flight, its rate and its retries.
+
+A lane's gate is its own, or the one that it shares with other lanes of its origin (`LaneGates`).
 
 An endpoint without history gets a few requests at a time. Each success allows one more, and each
 failure after another failure halves the number. While the endpoint's gate is not closed, the gate's
@@ -9,8 +11,59 @@ from tarry.core.budget import RatioRule
 from tarry.core.pace import CLOSED, Phase
 from tarry.core.window import SLICES, Window
 from tarry.service.dispatch.clock import LONG_AGO
-from tarry.service.dispatch.limits.gate import RULE
+from tarry.service.dispatch.limits.gate import RULE, Gate
 from tarry.service.dispatch.limits.rates import NO_SPACING, Spacing
+from tarry.service.dispatch.origins.origin import Origin
+
+# --- Gates --------------------------------------------------------------------------------------
+
+
+class LaneGates:
+    """A lane's own gate, and the group of its application's lanes at the same origin."""
+
+    __slots__ = ("group", "is_apart", "own")
+
+    def __init__(self, own: Gate, group: Origin) -> None:
+        self.own, self.group = own, group
+        self.is_apart = False
+        """Whether the lane goes by its own gate although its origin is in trouble: its attempts
+        are refused, or fail, while those of others pass."""
+
+    @property
+    def shared(self) -> Gate:
+        """The gate of the origin. Its phase is closed while the origin is well."""
+        return self.group.leader.gate
+
+    @property
+    def current(self) -> Gate:
+        """The gate that the lane goes by now."""
+        shared = self.group.leader.gate
+        return self.own if shared.phase is CLOSED or self.is_apart else shared
+
+    @property
+    def phase(self) -> Phase:
+        """The phase of the gate that the lane goes by now."""
+        return self.current.phase
+
+    def move(self, group: Origin) -> None:
+        """Belong to another origin from now on."""
+        self.group, self.is_apart = group, False
+
+    def go_apart(self) -> None:
+        """Go by the lane's own gate, whatever the origin does."""
+        self.is_apart = True
+
+    def come_back(self) -> None:
+        """Go by the origin's gate again as long as that is shared."""
+        self.is_apart = False
+
+    def join(self) -> bool:
+        """Leave the pace to the origin; return whether the lane had a pace of its own."""
+        had_its_own = self.own.phase is not CLOSED
+        self.is_apart = False
+        self.own.close()
+        return had_its_own
+
 
 # --- Requests in flight -------------------------------------------------------------------------
 

@@ -23,11 +23,10 @@ from msgspec.structs import replace
 from tarry.core.pace import Phase
 from tarry.service.dispatch.clock import LONG_AGO
 from tarry.service.dispatch.context import Context
-from tarry.service.dispatch.lane.allowance import Allowance, RetryBudget
+from tarry.service.dispatch.lane.allowance import Allowance, LaneGates, RetryBudget
 from tarry.service.dispatch.lane.backlog import Backlog
 from tarry.service.dispatch.lane.config import LaneConfig
 from tarry.service.dispatch.lane.endpoint_record import EndpointRecord, stands
-from tarry.service.dispatch.lane.gates import LaneGates
 from tarry.service.dispatch.lane.pending_attempt import PendingAttempt
 from tarry.service.dispatch.limits import pace_text
 from tarry.service.dispatch.limits.gate import RULE, Gate
@@ -49,7 +48,7 @@ _NONE: dict[str, str] = {}
 
 
 class Driver(Struct, frozen=True):
-    """The functions of other files that drive a lane, the same for all lanes. See `driver.py`."""
+    """The functions of other files that drive a lane, the same for all lanes. See `DRIVER`."""
 
     pump: "Callable[[Lane], None]"
     take_turn: "Callable[[Lane], None]"

@@ -5,10 +5,10 @@ from msgspec import Struct
 from tarry.errors import StoreError
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.loops import Signals
 from tarry.service.dispatch.ownership.lane_loader import LaneLoader
 from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.dispatch.upkeep.tasks import CHUNK, Tasks
+from tarry.service.dispatch.work import Signals
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import DAY
 from tarry.service.store.contract import Retention, Store
