@@ -34,7 +34,7 @@ class Behaviour(Struct, frozen=True, kw_only=True):
         return self.hangs or (self.failing >= 1 and self.status in _DOWN)
 
 
-_DOWN = frozenset({None, 404, 500, 503})
+_DOWN = frozenset({None, 404, 429, 500, 503})
 HEALTHY = Behaviour()
 
 

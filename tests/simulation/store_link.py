@@ -20,6 +20,9 @@ from tests.simulation.planted.bug import Bug, Commit
 Observer = Callable[[Process, str, tuple[Any, ...], dict[str, Any], Any], None]
 """Called with every commit: the process, the method, its arguments, and the answer."""
 
+LEASING = frozenset({"lease", "renew"})
+"""The methods of the store that give leases and renew them."""
+
 
 class Trouble:
     """The faults of a connection, or of all of them, and until when they last."""
@@ -99,6 +102,8 @@ class StoreLink:
         """Whether the connection was cut: its next call fails."""
         self.worker_ids: set[str] = set()
         """The ids by which this process has asked for leases."""
+        self.leases_until = 0.0
+        """When the last call arrives, or arrived, that may renew its leases."""
 
     @property
     def process(self) -> str:
@@ -160,6 +165,8 @@ class StoreLink:
         loop = self._loop
         future = loop.create_future()
         delay = self._delay(loop.time())
+        if name in LEASING:
+            self.leases_until = max(self.leases_until, loop.time() + delay)
         loop.later_in(loop.world, delay, self._arrive, future, name, commit, args, kwargs)
         return future
 
@@ -168,15 +175,11 @@ class StoreLink:
         if name == "lease":
             self.worker_ids.add(args[0])
 
-    @property
-    def stuck_until(self) -> float:
-        """When calls arrive that are on their way, if they are held up."""
-        everybody, own = self._troubles
-        return max(everybody.stuck_until, own.stuck_until)
-
     def _delay(self, now: float) -> float:
         """Return how long a call travels to the store."""
-        delay, stuck_until = self._way(now), self.stuck_until
+        delay = self._way(now)
+        everybody, own = self._troubles
+        stuck_until = max(everybody.stuck_until, own.stuck_until)
         return delay if stuck_until <= now else max(delay, stuck_until - now + self._travel())
 
     def _way(self, now: float) -> float:
