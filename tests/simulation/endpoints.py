@@ -36,6 +36,8 @@ class Behaviour(Struct, frozen=True, kw_only=True):
 
 _DOWN = frozenset({None, 404, 429, 500, 503})
 HEALTHY = Behaviour()
+HANGS = 2.0
+"""Seconds after which a request hangs, so that other endpoints of its host do not wait for it."""
 
 
 class Endpoints:
@@ -48,7 +50,8 @@ class Endpoints:
         self.names: dict[str, str] = {}
         """The id of the endpoint at each path."""
         self._messages: dict[str, tuple[int, str]] = {}
-        self._in_flight: dict[int, tuple[str, str, Process]] = {}
+        self._in_flight: dict[int, tuple[str, str, Process, float]] = {}
+        """The endpoint, host, process and beginning of each request."""
         self.last_at: dict[str, float] = {}
         """When a request to an endpoint, or to any endpoint at a host, last began or ended."""
         self._requests = 0
@@ -60,12 +63,16 @@ class Endpoints:
         self._messages[message] = number, event_type
 
     def busy(self) -> set[str]:
-        """Return the endpoints and hosts that have a request of a running worker in flight."""
+        """Return the endpoints and hosts that have a request of a running worker in flight.
+
+        A request that hangs keeps its own endpoint busy, but no others of its host.
+        """
+        hangs_since = self._loop.time() - HANGS
         return {
             name
-            for endpoint, host, process in self._in_flight.values()
+            for endpoint, host, process, at in self._in_flight.values()
             if not process.is_dead and not process.is_suspended
-            for name in (endpoint, host)
+            for name in ((endpoint, host) if at > hangs_since else (endpoint,))
         }
 
     def sender(self, process: Process) -> "SimulatedSender":
@@ -93,7 +100,7 @@ class Endpoints:
             )
         )
         answer = self._answer(behaviour, path, message, now)
-        self._in_flight[number] = endpoint, host, process
+        self._in_flight[number] = endpoint, host, process, now
         self.last_at[endpoint] = self.last_at[host] = now
         if answer.took >= request.timeout:
             answer = Answer(request.timeout, failure=Kind.TIMEOUT, detail="no answer in time")
@@ -107,7 +114,7 @@ class Endpoints:
         answer: Answer,
         done: Callable[[Answer], None],
     ) -> None:
-        endpoint, host, _ = self._in_flight.pop(number)
+        endpoint, host, *_ = self._in_flight.pop(number)
         now = self._loop.time()
         self.last_at[endpoint] = self.last_at[host] = now
         retry_after = dict(answer.headers).get("retry-after")
