@@ -14,6 +14,7 @@ from tests.simulation.run import run
 from tests.simulation.steps import (
     AddApplication,
     AddEndpoint,
+    AnyStep,
     Behave,
     Conditions,
     Delete,
@@ -79,7 +80,7 @@ def test_an_endpoint_whose_deletion_a_failover_lost_goes_on() -> None:
 
 def test_an_endpoint_that_hangs_does_not_hold_up_others_of_a_host_that_is_back() -> None:
     refuses = Behaviour(failing=1.0, status=None)
-    steps = [
+    steps: list[AnyStep] = [
         *(AddApplication(at=0, application=number) for number in range(3)),
         *(AddEndpoint(at=0.5, application=n % 3, endpoint=n, origin=0) for n in range(6)),
         Behave(at=1, origin=0, behaviour=refuses),
