@@ -37,7 +37,7 @@ class Behaviour(Struct, frozen=True, kw_only=True):
 _DOWN = frozenset({None, 404, 429, 500, 503})
 HEALTHY = Behaviour()
 HANGS = 2.0
-"""Seconds after which a request hangs, so that other endpoints of its host do not wait for it."""
+"""Seconds after which a request hangs."""
 
 
 class Endpoints:
@@ -63,17 +63,18 @@ class Endpoints:
         self._messages[message] = number, event_type
 
     def busy(self) -> set[str]:
-        """Return the endpoints and hosts that have a request of a running worker in flight.
-
-        A request that hangs keeps its own endpoint busy, but no others of its host.
-        """
-        hangs_since = self._loop.time() - HANGS
+        """Return the endpoints and hosts that have a request of a running worker in flight."""
         return {
             name
-            for endpoint, host, process, at in self._in_flight.values()
+            for endpoint, host, process, _ in self._in_flight.values()
             if not process.is_dead and not process.is_suspended
-            for name in ((endpoint, host) if at > hangs_since else (endpoint,))
+            for name in (endpoint, host)
         }
+
+    def hangs(self, host: str) -> bool:
+        """Return whether all requests to a host that are in flight have been for long."""
+        begun_at = (at for _, place, _, at in self._in_flight.values() if place == host)
+        return max(begun_at, default=0.0) < self._loop.time() - HANGS
 
     def sender(self, process: Process) -> "SimulatedSender":
         """Return a worker's way to the endpoints."""
