@@ -21,6 +21,9 @@ from tests.simulation.planted.bug import Bug, Commit
 Observer = Callable[[Process, str, tuple[Any, ...], dict[str, Any], Any], None]
 """Called with every commit: the process, the method, its arguments, and the answer."""
 
+LEASING = frozenset({"lease", "renew"})
+"""The methods of the store that give leases and renew them."""
+
 
 class Trouble:
     """The faults of a connection, or of all of them, and until when they last."""
@@ -101,6 +104,8 @@ class StoreLink:
         """Whether the connection was cut: its next call fails."""
         self.worker_ids: set[str] = set()
         """The ids by which this process has asked for leases."""
+        self.leases_until = 0.0
+        """When the last call arrives, or arrived, that may renew its leases."""
 
     @property
     def process(self) -> str:
@@ -162,6 +167,8 @@ class StoreLink:
         loop = self._loop
         future: asyncio.Future[Any] = asyncio.Future(loop=loop)
         delay = self._delay(loop.time())
+        if name in LEASING:
+            self.leases_until = max(self.leases_until, loop.time() + delay)
         loop.later_in(loop.world, delay, self._arrive, future, name, commit, args, kwargs)
         return future
 
@@ -170,17 +177,11 @@ class StoreLink:
         if name == "lease":
             self.worker_ids.add(args[0])
 
-    @property
-    def stuck_until(self) -> float:
-        """When calls arrive that are on their way, if they are held up."""
-        return max(self._everybody.stuck_until, self._own.stuck_until)
-
     def _delay(self, now: float) -> float:
         """Return how long a call travels to the store."""
         delay = self._way(now)
-        if self._everybody.stuck_until > now or self._own.stuck_until > now:
-            return max(delay, self.stuck_until - now + self._travel())
-        return delay
+        stuck_until = max(self._everybody.stuck_until, self._own.stuck_until)
+        return delay if stuck_until <= now else max(delay, stuck_until - now + self._travel())
 
     def _way(self, now: float) -> float:
         delay = self._travel()

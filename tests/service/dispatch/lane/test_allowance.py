@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tarry.core.pace import Phase
 from tarry.service.dispatch.lane.allowance import (
     FIRST,
+    HANGS,
     RETRY_PAUSE,
     RETRY_RULE,
     Allowance,
@@ -30,6 +31,36 @@ from tarry.testing.virtual_service import (
 )
 
 # --- Requests in flight -------------------------------------------------------------------------
+
+
+def test_an_endpoint_hangs_that_answers_nothing_for_long() -> None:
+    allowance = Allowance(NOON)
+    assert not allowance.hangs(NOON)
+    allowance.sent(NOON)
+    allowance.sent(NOON + HANGS)
+    assert not allowance.hangs(NOON + HANGS)
+    assert allowance.hangs(NOON + HANGS + 0.1)
+    allowance.ended(0.01)
+    assert not allowance.hangs(NOON + 60)
+
+
+def test_an_endpoint_that_is_usually_slow_hangs_later() -> None:
+    allowance = Allowance(NOON)
+    for _ in range(100):
+        allowance.sent(NOON)
+        allowance.ended(3.0)
+    allowance.sent(NOON)
+    assert not allowance.hangs(NOON + 11)
+    assert allowance.hangs(NOON + 13)
+
+
+def test_requests_from_before_an_outage_was_over_do_not_make_it_hang() -> None:
+    allowance = Allowance(NOON)
+    allowance.sent(NOON)
+    allowance.expect_answers()
+    assert not allowance.hangs(NOON + 60)
+    allowance.sent(NOON + 60)
+    assert allowance.hangs(NOON + 70)
 
 
 def lane_of(service: VirtualService, endpoint: Endpoint) -> Lane:

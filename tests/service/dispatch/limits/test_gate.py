@@ -280,6 +280,29 @@ def test_a_paced_gate_has_no_more_in_the_air_than_its_pace_takes() -> None:
     assert gate.free_at(now + 60, room - 1) == math.inf
 
 
+def test_requests_that_hang_leave_room_for_others() -> None:
+    gate, now = ramped(), NOON
+    for _ in range(gate.pace.room()):
+        now = gate.free_at(now, MOST)
+        gate.sent(now, 100)
+    gate.hang(2)
+    assert gate.room(MOST) == 2
+    assert gate.free_at(now + 60, MOST) == now + 60
+    gate.hang(0)
+    assert gate.free_at(now + 60, MOST) == math.inf
+
+
+def test_how_long_failures_take_does_not_count() -> None:
+    gate = a_gate()
+    answer(gate, NOON, took=15.0)
+    answer(gate, NOON, passed=True, took=0.2)
+    gate.step(NOON, 1)
+    assert gate.pace.latency == pytest.approx(0.2)
+    answer(gate, NOON, took=15.0)
+    gate.step(NOON, 1)
+    assert gate.pace.latency < 0.2
+
+
 def test_how_long_answers_take_is_their_mean() -> None:
     gate = a_gate()
     for took in (0.1, 0.2, 0.6):

@@ -120,6 +120,7 @@ class FakeLane:
         self.timeout = 15.0
         self.is_well, self.is_apart = True, False
         self.failed_at = -math.inf
+        self.is_hanging = False
         self.backlog = 1
         self.wants_more = False
         """Whether it waits for another turn as soon as it has one."""
@@ -132,6 +133,9 @@ class FakeLane:
 
     def waiting(self) -> int:
         return self.backlog
+
+    def hangs(self, _now: float) -> bool:
+        return self.is_hanging
 
     def has_failed_since(self, time: float) -> bool:
         return self.failed_at >= time

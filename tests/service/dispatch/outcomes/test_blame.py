@@ -106,6 +106,18 @@ def test_what_fails_again_after_a_success_of_another_is_the_messages() -> None:
     assert (failed(lane, a_due(seq=6)), whose(lane, a_due(seq=6))) == (1, Whose.UNKNOWN)
 
 
+def test_a_delivery_that_goes_on_failing_counts_again_until_another_is_accepted() -> None:
+    """The endpoint may have gone down since: the next failure needs a success of its own."""
+    lane = LaneBlame()
+    count(lane)
+    accept(lane, OTHER)
+    assert (failed(lane), whose(lane)) == (None, Whose.MESSAGE)
+    count(lane)
+    assert (failed(lane), whose(lane)) == (1, Whose.UNKNOWN)
+    accept(lane, OTHER)
+    assert (failed(lane), whose(lane)) == (None, Whose.MESSAGE)
+
+
 def test_what_is_refused_again_after_a_success_of_another_is_the_messages() -> None:
     lane = LaneBlame()
     count(lane, verdict=REFUSED)

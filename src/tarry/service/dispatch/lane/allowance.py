@@ -7,6 +7,8 @@ failure after another failure halves the number. While the endpoint's gate is no
 pace applies instead. The retry budget applies only while it is closed.
 """
 
+import math
+
 from tarry.core.budget import RatioRule
 from tarry.core.pace import CLOSED, Phase
 from tarry.core.window import SLICES, Window
@@ -71,6 +73,9 @@ FIRST = 8
 """Requests that may be in flight to an endpoint without history."""
 SLOW = 0.1
 """If answers take longer than this many seconds, sends are spread out over that time."""
+HANGS = 1.5
+"""Seconds without an answer after which an endpoint counts as hanging, while others of its origin
+share a pace."""
 WEIGHT = 0.1
 """The weight of the last answer in the average latency of an endpoint."""
 
@@ -79,8 +84,8 @@ class Allowance:
     """Counts a lane's requests in flight, and limits them in addition to its gate."""
 
     __slots__ = (
-        *("_failed_at", "_latency", "_sent_at", "failing", "fifo_from", "in_flight", "most"),
-        *("rate", "trust"),
+        *("_failed_at", "_latency", "_sent_at", "_unanswered_since", "failing", "fifo_from"),
+        *("in_flight", "most", "rate", "trust"),
     )
 
     def __init__(self, fifo_from: float) -> None:
@@ -91,6 +96,8 @@ class Allowance:
         self.rate = NO_SPACING
         self._latency = 0.0
         self._sent_at = self._failed_at = LONG_AGO
+        self._unanswered_since = math.inf
+        """When the first request was sent since the last answer."""
         self.fifo_from = fifo_from
         """An ordered lane sends nothing before this time: its last owner may have a request in
         flight."""
@@ -116,11 +123,13 @@ class Allowance:
         """Count a request that goes out."""
         self.in_flight += 1
         self._sent_at = now
+        self._unanswered_since = min(self._unanswered_since, now)
         self.rate.sent(now)
 
     def ended(self, took: float) -> None:
         """Count an answer of any kind, and its latency in seconds."""
         self.in_flight -= 1
+        self._unanswered_since = math.inf
         self._latency += WEIGHT * (took - self._latency)
 
     def passed(self) -> None:
@@ -143,6 +152,14 @@ class Allowance:
     def sent_at(self) -> float:
         """When the last request was sent."""
         return self._sent_at
+
+    def hangs(self, now: float) -> bool:
+        """Return whether the endpoint answers nothing, and has not for long."""
+        return now - self._unanswered_since > max(HANGS, 4 * self._latency)
+
+    def expect_answers(self) -> None:
+        """Count only requests from now on as unanswered: an outage is over."""
+        self._unanswered_since = math.inf
 
     def has_failed_since(self, time: float) -> bool:
         """Return whether an attempt failed since then."""

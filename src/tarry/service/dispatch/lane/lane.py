@@ -181,6 +181,10 @@ class Lane:
         """Return whether a lost owner may still have a request of this ordered lane in flight."""
         return self.endpoint.fifo and self.allowance.fifo_from > now
 
+    def hangs(self, now: float) -> bool:
+        """Return whether the endpoint answers nothing, and has not for long."""
+        return self.allowance.hangs(now)
+
     def has_failed_since(self, time: float) -> bool:
         """Return whether an attempt failed since then."""
         return self.allowance.has_failed_since(time)

@@ -107,6 +107,8 @@ def next_send_at(lane: Lane, gate: Gate, now: float) -> float:
     if allowance.in_flight >= together or (fifo and lane.unsettled):
         return math.inf
     shared = gate is not lane.gates.own
+    if shared and gate.phase is PACED and lane.hangs(now):
+        return math.inf
     return max(
         gate.free_at(now, lane.context.limits.lane_in_flight if shared else together),
         lane.gates.own.pace.held_until,
