@@ -233,6 +233,25 @@ def test_a_message_that_keeps_failing_frees_the_turn_of_the_next_lane_at_a_share
     pending.done(REFUSES)
     assert lane.allowance.failing == failing  # the refusal is the message's own
     assert place.sent == [other.number]
+    group.gate.step(place.now, 1)
+    assert group.gate.pace.recent(place.now) == (1, 0)
+
+
+@pytest.mark.parametrize(("failed_before", "counts"), [(True, (0, 0)), (False, (0, 1))])
+def test_an_application_that_failed_before_the_origin_came_back_does_not_slow_down_the_others(
+    failed_before: bool,  # noqa: FBT001  a parameter
+    counts: tuple[int, int],
+) -> None:
+    place = LanePlace()
+    group = place.level("app_a")
+    whole = place.make_whole(group, place.level("app_b"), pace=PACED)
+    lane = place.lane(group)
+    place.now += 1
+    if failed_before:
+        group.count(lane, unreachable=False, now=PACED.begun - 1)
+    place.send(lane).done(FAILS)
+    whole.gate.step(place.now, 1)
+    assert whole.gate.pace.recent(place.now) == counts
 
 
 # --- Refusals and failures of several lanes ------------------------------------------------------
@@ -250,6 +269,20 @@ def test_what_several_lanes_are_refused_is_the_origin_s_and_what_one_message_is_
     assert all(group.refuses(lane) for lane in lanes)
 
 
+def test_messages_that_are_refused_for_themselves_are_no_evidence_against_an_origin() -> None:
+    place = LanePlace()
+    group = place.level("app_a", PACED)
+    lanes = [place.lane(group) for _ in range(SEVERAL)]
+    for number, lane in enumerate(lanes):
+        place.send(lane, seq=number).done(REFUSES)
+        place.now += 1
+        place.send(lane).done(OK)
+        place.now += 1
+    for number, lane in enumerate(lanes):
+        place.send(lane, seq=number, tries=1, attempts=1).done(REFUSES)
+    assert not any(group.refuses(lane) for lane in lanes)
+
+
 def test_refusals_through_a_lane_s_own_gate_say_nothing_about_its_origin() -> None:
     place = LanePlace()
     group = place.level("app_a")
@@ -257,6 +290,48 @@ def test_refusals_through_a_lane_s_own_gate_say_nothing_about_its_origin() -> No
     for lane in lanes:
         place.send(lane).done(REFUSES)
     assert not any(group.refuses(lane) for lane in lanes)
+
+
+def test_successes_of_healthy_lanes_tell_new_ones_how_much_fails_by_chance_at_their_origin() -> (
+    None
+):
+    place = LanePlace()
+    group = place.level("app_a")
+    old, new = place.lane(group), place.lane(group)
+    for _ in range(20):
+        place.send(old).done(OK)
+        assert group.history.failed == 0
+    for _ in range(20):
+        place.fail(old, FAILS, times=2)
+        place.send(old).done(OK)
+    assert group.history.failed > group.history.passed > 0
+    place.now += 60
+    place.fail(new, FAILS, times=RULE.failures + 1)
+    assert new.gate.phase is Phase.CLOSED
+
+
+def test_a_success_at_a_pace_says_nothing_about_what_fails_by_chance() -> None:
+    place = LanePlace()
+    group = place.level("app_a")
+    lane = place.lane(group, pace=PACED)
+    lane.allowance.failed_before(2)
+    place.send(lane).done(OK)
+    assert group.history.answers == 0
+
+
+def test_a_lane_that_fails_is_evaluated_at_the_next_tick_and_one_that_is_open_is_not() -> None:
+    place = LanePlace()
+    lane = place.lane(place.level("app_a"))
+    place.now += 60
+    place.send(lane).done(FAILS)
+    assert lane in place.work.ticking
+    place.work.stop_ticking(lane)
+    place.fail(lane, FAILS, times=RULE.failures)
+    assert lane.gate.phase is Phase.OPEN
+    place.work.stop_ticking(lane)
+    place.now = lane.gate.pace.probe_at
+    place.send(lane).done(FAILS)
+    assert lane not in place.work.ticking
 
 
 def test_failures_of_several_lanes_through_their_own_gates_open_that_of_their_group() -> None:

@@ -101,7 +101,7 @@ async def test_a_message_that_cannot_be_signed_is_its_own_failure(
         assert (await service.delivery(poison)).state is State.WAITING
         attempt, *_ = await service.store.attempts(poison)
         assert attempt.kind == Kind.REFUSED
-        assert attempt.detail.startswith("it cannot be signed: ")
+        assert attempt.detail.startswith("it cannot be signed: 'ascii' codec can't encode")
         assert (attempt.took, attempt.now) == (0.0, attempt.at)
         assert "'msg_é' cannot be signed" in caplog.text
         await service.store.cancel(endpoint.application, poison, now=service.now())
