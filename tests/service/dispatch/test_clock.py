@@ -141,6 +141,15 @@ async def test_one_that_is_woken_may_set_its_alarm_again() -> None:
 
 
 @virtually
+async def test_an_alarm_that_is_cancelled_takes_no_entry() -> None:
+    alarms = Loop().alarms
+    lane = Lane(alarms)
+    alarms.set(lane, asyncio.get_running_loop().time() + 5)
+    alarms.set(lane, math.inf)
+    assert alarms.entries == 1  # that of the alarm that was set
+
+
+@virtually
 async def test_thousands_wait_for_one_timer() -> None:
     loop = Loop()
     lanes = [Lane(loop.alarms) for _ in range(5000)]

@@ -106,3 +106,27 @@ async def test_a_recovery_is_told_once_and_only_after_a_failure() -> None:
         await steps.done.wait()
     task.cancel()
     assert recoveries == [2]
+
+
+async def test_a_step_that_failed_is_tried_again_without_its_signal() -> None:
+    signal = asyncio.Event()
+    await played(Steps(StoreUnavailable("away"), None), None, signal)
+
+
+async def test_each_failure_in_a_row_makes_the_pause_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        pauses.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", noted)
+    away = StoreUnavailable("away")
+    steps = Steps(away, away, away, None, away, None)
+    task = asyncio.create_task(repeat(steps.one_step, 7.0, draw=lambda: 1.0))
+    await steps.done.wait()
+    task.cancel()
+    assert pauses == pytest.approx([0.1, 0.2, 0.4, 7.0, 0.1])

@@ -17,7 +17,7 @@ from tarry.service.dispatch.ownership.held_lease import HeldLease
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.endpoint import Endpoint, Secret
 from tarry.service.model.ids import ENDPOINT
-from tarry.service.model.lane import Known, LaneRow, Lease
+from tarry.service.model.lane import Due, Fetched, Known, LaneRow, Lease
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.exchange import Answer, Request
 from tarry.service.wire.seal import Place as SealPlace
@@ -91,10 +91,24 @@ class LanePlace(Place):
         }
         return an_endpoint(application, **{**usual, **values})
 
+    def read(self, lane: Lane, *rows: Due) -> None:
+        """Let a lane read all its streams: they have these rows, and end behind them."""
+        buffer = lane.backlog.buffer
+        buffer.ask()
+        for want in buffer.wants(64, self.now, lane.gates.phase):
+            found = [row for row in rows if row.stream is want.stream]
+            fetched = Fetched(found, {}, {lane.number: len(rows)}, {})
+            buffer.take(want, found, cut=False, fetched=fetched)
+        lane.backlog.answered(0)
+
+    def row(self, lane: Lane, **values: Any) -> Due:  # noqa: ANN401  likewise
+        """Return a new delivery of a lane."""
+        usual = {"lane": lane.number, "seq": next(self._seqs), "accepted_at": self.now}
+        return a_due(**{**usual, **values})
+
     def send(self, lane: Lane, **values: Any) -> PendingAttempt:  # noqa: ANN401  the delivery's
         """Send a delivery of a lane through the gate that it goes by now."""
-        usual = {"lane": lane.number, "seq": next(self._seqs), "accepted_at": self.now}
-        due = a_due(**{**usual, **values})
+        due = self.row(lane, **values)
         gate = lane.gates.current
         assert self.context.slots.take(lane)
         if not due.resend:

@@ -10,7 +10,7 @@ from tarry.service.dispatch.lane.answers import take_settlement
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.delivery import Reason, State
-from tarry.service.model.lane import Due, Fetched, Stream
+from tarry.service.model.lane import Due
 from tarry.service.wire.exchange import Answer
 from tarry.testing.samples import a_due, delivered, failed, postponed, put_back
 from tarry.testing.virtual_service import OK, status
@@ -20,20 +20,10 @@ from tests.service.dispatch.origins.place import PACED
 FAILS = status(500)
 
 
-def read_all(place: LanePlace, lane: Lane, *rows: Due) -> None:
-    """Let a lane read its stream of ready rows, which has these, and find nothing else."""
-    buffer, lane.backlog.asking = lane.backlog.buffer, False
-    buffer.ask()
-    for want in buffer.wants(64, place.now, lane.gates.phase):
-        found = rows if want.stream is Stream.READY else ()
-        added = Fetched(list(found), {}, {lane.number: len(rows)}, {})
-        buffer.take(want, found, cut=False, fetched=added)
-
-
 def a_lane(**values: Any) -> tuple[LanePlace, Lane]:  # noqa: ANN401  the lane's
     place = LanePlace()
     lane = place.lane(place.level("app_a"), waiting=5, **values)
-    read_all(place, lane)
+    place.read(lane)
     return place, lane
 
 
@@ -73,7 +63,7 @@ def test_an_outcome_that_the_store_does_not_accept_has_the_delivery_and_the_leas
     assert place.signals.renew.is_set()
     assert not place.work.changes
     assert lane.waiting() == 5
-    read_all(place, lane)
+    place.read(lane)
     assert lane.backlog.buffer.turn_back(Phase.CLOSED)  # it is read again
 
 
@@ -137,7 +127,7 @@ def test_a_delivery_that_is_ready_and_not_in_memory_is_read_again(*, fifo: bool)
     buffer = lane.backlog.buffer
     assert (1 in buffer.busy, buffer.next_at()) == (False, None)
     if not fifo:
-        read_all(place, lane)
+        place.read(lane)
         assert buffer.turn_back(Phase.CLOSED)
     assert buffer.turn > turn
 
@@ -149,10 +139,10 @@ def test_a_pace_goes_on_while_a_delivery_that_failed_at_it_is_to_be_sent_again(
 ) -> None:
     place, lane = a_lane(pace=PACED)
     lane.backlog.marked(5)
-    read_all(place, lane)
+    place.read(lane)
     pending = place.send(lane)
     pending.done(answer)
-    read_all(place, lane)
+    place.read(lane)
     assert bool(lane.backlog.pressing(0)) is presses  # while its outcome is being written
     ((_, due, made),) = place.work.take_finished(10)
     take_settlement(lane, due, made, done=True, now=place.now)
@@ -165,7 +155,7 @@ def test_a_lane_at_work_reads_on_for_what_was_added_meanwhile_and_one_asleep_is_
     place.send(lane)  # another one is in flight
     write(place, lane, a_due(seq=1), delivered(a_due(seq=1)))
     assert not lane.backlog.buffer.ready_read()
-    read_all(place, lane)
+    place.read(lane)
     lane.backlog.fall_asleep()
     write(place, lane, a_due(seq=2), delivered(a_due(seq=2)))
     assert lane.backlog.buffer.ready_read()

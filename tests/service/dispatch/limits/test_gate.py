@@ -579,3 +579,13 @@ def test_a_pace_is_scaled_with_all_that_is_known_of_the_capacity() -> None:
     assert (pace.rate, pace.goal, pace.capacity, pace.failed_at) == (10.0, 20.0, 25.0, 30.0)
     fresh = scaled(Pace(), 0.25)
     assert fresh == Pace()
+
+
+def test_a_gate_that_opens_forgets_the_answers_to_its_last_pace() -> None:
+    gate = ramped()
+    for _ in range(20):
+        answer(gate, NOON + 1, passed=True)
+    gate.step(NOON + 1, 1)
+    assert gate.pace.recent(NOON + 1) == (20, 0)
+    gate.open(NOON + 1, 1)
+    assert (gate.pace.recent(NOON + 1), gate.pace.offered(NOON + 1)) == ((0, 0), 0)

@@ -289,3 +289,23 @@ async def test_tasks_of_new_shards_are_looked_at_at_once() -> None:
         await service.dispatcher.shards.release(list(service.dispatcher.shards.owned.values()))
         await owner.own_once()
         assert signals.upkeep.is_set()
+
+
+@virtually
+async def test_shards_beyond_the_share_that_are_quiet_are_given_back_at_once() -> None:
+    async with virtual_service(limits=SELDOM) as service:
+        owned = service.dispatcher.shards.owned
+        assert len(owned) == SHARDS
+        await service.store.lease("another", most=1, length=600)
+        await owner_of(service, Signals()).own_once()
+        assert len(owned) == SHARDS // 2
+        assert len(await service.store.lease("another", most=SHARDS, length=600)) == SHARDS // 2
+
+
+@virtually
+async def test_to_read_everything_again_means_to_look_through_all_shards_at_once() -> None:
+    async with virtual_service(limits=SELDOM) as service:
+        signals = Signals()
+        owner_of(service, signals).read_all_again()
+        assert signals.own.is_set()
+        assert not any(shard.is_known for shard in service.dispatcher.shards.owned.values())

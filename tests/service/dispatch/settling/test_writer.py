@@ -350,3 +350,20 @@ async def test_a_shard_changes_hands_although_the_store_refuses_a_settlement_of_
         await asyncio.sleep(REFUSED_AGAIN_AFTER)
         assert list(service.dispatcher.shards.lanes()) == []
         assert len(service.sender.sent) == 1
+
+
+@pytest.mark.parametrize(("code", "loaded"), [(410, True), (500, False)])
+@virtually
+async def test_a_lane_is_read_again_once_its_endpoint_was_disabled(
+    code: int,
+    loaded: bool,  # noqa: FBT001  a parameter
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", lambda _r, _n: status(code))
+        lanes: list[int] = []
+        work = service.dispatcher.work
+        monkeypatch.setattr(work, "load", lanes.extend)
+        await service.add()
+        await asyncio.sleep(1)
+        assert (endpoint.lane in lanes) is loaded
