@@ -176,3 +176,16 @@ async def test_who_is_in_a_hurry_still_has_a_moment_to_give_the_shards_back() ->
         asyncio.get_running_loop().call_later(0.2, service.dispatcher.hurry)
         await service.stop()
         assert service.dispatcher.drained
+
+
+@virtually
+async def test_nothing_is_sent_once_it_is_told_to_stop() -> None:
+    async with virtual_service(limits=Limits(grace=5.0)) as service:
+        await service.add_endpoint("a.example", lambda _r, _n: Answer(1.0, status=200))
+        await service.add(500)
+        await asyncio.sleep(0.5)
+        sent, stopped_at = len(service.sender.sent), service.now()
+        await service.stop()
+        assert 0 < sent == len(service.sender.sent)
+        assert service.now() - stopped_at < 1
+        assert service.dispatcher.drained

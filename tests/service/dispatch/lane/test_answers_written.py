@@ -101,6 +101,7 @@ def test_a_retry_waits_in_the_store_for_its_due_time() -> None:
     assert (buffer.next_due_at, buffer.next_at()) == (due_at, due_at)
     assert 1 not in buffer.busy
     assert not buffer.drained()
+    assert not buffer.turn_back(Phase.CLOSED)  # it need not be read before it is due
 
 
 @pytest.mark.parametrize(("at", "waits"), [(None, 0.0), (30.0, 30.0)])
@@ -202,7 +203,7 @@ def test_an_endpoint_s_new_url_is_asked_for_what_the_old_one_did_not_want(
     pending.done(status(code))
     ((_, _, made),) = place.work.take_finished(10)
     assert isinstance(made, Settlement)
-    assert made.state is state
+    assert (made.state, made.epoch, made.seq) == (state, 1, pending.due.seq)
 
 
 def test_what_is_refused_again_although_the_endpoint_takes_others_is_refused_for_good() -> None:
@@ -216,3 +217,14 @@ def test_what_is_refused_again_although_the_endpoint_takes_others_is_refused_for
     (made,) = place.outcomes()
     assert isinstance(made, Settlement)
     assert (made.state, made.reason) == (State.FAILED, Reason.REFUSED)
+
+
+def test_an_answer_lets_the_next_delivery_of_its_lane_go_before_the_outcome_is_written() -> None:
+    place, lane = a_lane(concurrency=1)
+    pending = place.send(lane)
+    lane.backlog.buffer.rewind()
+    place.read(lane, place.row(lane))
+    lane.pump()
+    assert place.outbox.requests == []
+    pending.done(OK)
+    assert len(place.outbox.requests) == 1

@@ -86,11 +86,21 @@ async def test_a_change_made_while_the_lane_is_being_read_is_seen() -> None:
 
 
 @virtually
-async def test_each_policy_is_kept_once_under_its_version() -> None:
+async def test_each_policy_is_kept_once_under_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     async with virtual_service() as service:
+        put_policy, versions = service.store.put_policy, list[str]()
+
+        async def noted(version: str, document: str) -> None:
+            versions.append(version)
+            await put_policy(version, document)
+
+        monkeypatch.setattr(service.store, "put_policy", noted)
         endpoint = await service.add_endpoint("a.example")
+        await service.add()
+        await asyncio.sleep(5)  # the lane has left, and is loaded again for the next message
         (message,) = await service.add()
         await service.until_delivered(endpoint, within=5)
+        assert len(versions) == 1
         (attempt,) = await service.store.attempts(message)
         assert '"delivery"' in await service.store.policy(attempt.policy)
 

@@ -238,3 +238,12 @@ async def test_the_upkeep_deletes_what_need_not_be_kept() -> None:
         await service.until_delivered(endpoint, within=1)
         await asyncio.sleep(130)
         assert await service.counts(endpoint) == {}
+
+
+@virtually
+async def test_all_that_callers_left_is_collected_at_once_in_pieces() -> None:
+    between = Between(Left)
+    async with virtual_service(through=between, limits=Limits(look=300, keep_up=600)) as service:
+        between.shaky.left = 3 * CHUNK
+        await service.dispatcher._upkeep.upkeep_once()  # noqa: SLF001  likewise
+        assert between.shaky.left == 0
