@@ -205,7 +205,7 @@ async def test_a_look_at_the_records_writes_those_that_changed() -> None:
         origins = service.dispatcher.origins
         group = origins.group(AT, "app_a")
         group.open(service.now())
-        assert group.is_changed
+        assert (group.shared, group.is_changed) == (True, True)
         await origins.share()
         assert not group.is_changed
         (text,) = await service.store.origins([group.name])
