@@ -22,7 +22,7 @@ from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.model.attempt import Resent, Settlement, Trigger
 from tarry.service.model.delivery import ENDED, Reason, State
 from tarry.service.model.endpoint import Standing
-from tarry.service.model.lane import Due
+from tarry.service.model.lane import Due, Stream
 from tarry.service.model.settings import Limits
 from tarry.service.store.memory.store import MemoryStore
 from tarry.service.wire.exchange import Answer, Request
@@ -31,7 +31,7 @@ from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, OK, status, takes_all_but, virtual_service
 from tests.service.dispatch.lane.hand_moved import LanePlace
 from tests.service.dispatch.lane.test_lane import always, lane_of, lanes_at_work
-from tests.service.dispatch.origins.place import OPEN, PACED, TAKEN
+from tests.service.dispatch.origins.place import OPEN, PACED, TAKEN, WELL
 
 # --- The answer to an attempt -------------------------------------------------------------------
 
@@ -579,9 +579,25 @@ def test_a_success_of_a_healthy_lane_is_evidence_for_its_application_and_the_who
     place = LanePlace()
     group = place.level("app_a")
     whole = place.make_whole(group, place.level("app_b"))
-    place.send(place.lane(group)).done(OK)
+    lane = place.lane(group)
+    place.fail(lane, FAILS, times=2)
+    trust = lane.allowance.trust
+    place.send(lane).done(OK)
     assert group.has_passed_since(place.now)
     assert whole.has_passed_since(place.now)
+    assert (lane.allowance.failing, lane.allowance.trust) == (0, trust + 1)
+
+
+@pytest.mark.parametrize("answer", [OK, FAILS])
+@pytest.mark.parametrize("at", AT)
+def test_a_pace_learns_how_long_its_answers_take(at: At, answer: Answer) -> None:
+    place = LanePlace()
+    lane, gate = at(place, PACED)
+    pending = place.send(lane)
+    place.now += 2
+    pending.done(answer)
+    gate.step(place.now, 1)
+    assert gate.pace.latency == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(("answer", "passed"), [(OK, True), (FAILS, False)])
@@ -789,6 +805,36 @@ def test_a_lane_goes_apart_from_its_origin_s_pace_once_its_failures_cannot_be_du
     assert found == after
 
 
+def test_a_lane_that_goes_apart_is_not_opened_again_by_what_it_sent_at_the_pace_before() -> None:
+    place = LanePlace()
+    group = place.level("app_a", PACED)
+    lane = place.lane(group)
+    (other,) = place.lanes(group, 1)
+    late = [place.send(lane) for _ in range(2 * RULE.failures)]
+    other.send_and_get(TAKEN)
+    lane.record.failed(PACED.begun - RULE.silence / 2)
+    for pending in late[: RULE.failures]:
+        pending.done(FAILS)
+    assert lane.is_apart
+    opened = lane.gate.pace
+    place.now += 1
+    for pending in late[RULE.failures :]:
+        pending.done(FAILS)
+    assert lane.gate.pace == opened
+
+
+def test_no_lane_goes_apart_while_only_probes_are_sent_to_its_origin() -> None:
+    place = LanePlace()
+    group = place.level("app_a", PROBES_NOW)
+    lane = place.lane(group)
+    lane.record.failed(place.now - 1)
+    group.clear(place.now)
+    for _ in range(2 * RULE.failures):
+        place.now = group.gate.pace.probe_at
+        place.send(lane).done(FAILS)
+    assert (group.gate.phase, lane.is_apart) == (Phase.OPEN, False)
+
+
 # --- Endpoints that are gone --------------------------------------------------------------------
 
 
@@ -914,7 +960,7 @@ def test_the_head_of_an_ordered_lane_waits_in_memory_for_its_due_time(
     at: float | None, waits: float
 ) -> None:
     place, lane = a_lane(fifo=True)
-    due = a_due(seq=1, tries=2, attempts=1)
+    due = a_due(seq=1, tries=2, attempts=1, stream=Stream.WAITING)
     made = put_back(due) if at is None else postponed(due, place.now + at)
     write(place, lane, due, made)
     buffer = lane.backlog.buffer
@@ -922,6 +968,7 @@ def test_the_head_of_an_ordered_lane_waits_in_memory_for_its_due_time(
     row = buffer.next(place.now + waits, Phase.CLOSED)
     assert row is not None
     assert (row.seq, row.tries, row.attempts, row.memory) == (1, 3, made.attempts, made.memory)
+    assert row.stream is Stream.READY  # as the head it needs no room in the budget of retries
 
 
 @pytest.mark.parametrize("fifo", [True, False])
@@ -965,6 +1012,16 @@ def test_a_lane_at_work_reads_on_for_what_was_added_meanwhile_and_one_asleep_is_
     lane.backlog.fall_asleep()
     write(place, lane, a_due(seq=2), delivered(a_due(seq=2)))
     assert lane.backlog.buffer.ready_read()
+
+
+@pytest.mark.parametrize(("pace", "reads_on"), [(WELL, False), (OPEN, True)])
+def test_without_a_request_in_flight_only_a_lane_that_is_probed_reads_on(
+    pace: Pace,
+    reads_on: bool,  # noqa: FBT001  a parameter
+) -> None:
+    place, lane = a_lane(pace=pace)
+    write(place, lane, a_due(seq=1), delivered(a_due(seq=1)))
+    assert lane.backlog.buffer.ready_read() is not reads_on
 
 
 def test_failures_are_saved_with_a_delivery_that_failed_for_good() -> None:

@@ -253,7 +253,7 @@ def test_an_answer_to_what_was_sent_before_it_opened_may_say_that_it_is_up_again
     gate.open(NOON, 1)
     gate.answered(passed=True, failures=0, epoch=before, took=1.0, asked=None, now=NOON + 1)
     gate.step(NOON + 1, 1)
-    assert gate.phase is Phase.PACED
+    assert (gate.phase, gate.pace.latency) == (Phase.PACED, 1.0)
 
 
 def test_failures_of_what_was_sent_before_do_not_judge_the_new_pace() -> None:

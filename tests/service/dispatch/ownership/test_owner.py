@@ -309,3 +309,16 @@ async def test_to_read_everything_again_means_to_look_through_all_shards_at_once
         owner_of(service, signals).read_all_again()
         assert signals.own.is_set()
         assert not any(shard.is_known for shard in service.dispatcher.shards.owned.values())
+
+
+@virtually
+async def test_a_shard_that_is_dropped_keeps_no_lane() -> None:
+    async with virtual_service(limits=SELDOM) as service:
+        await service.add_endpoint("a.example", lambda _r, _n: DOWN)
+        await service.add()
+        await asyncio.sleep(1)
+        shard = service.dispatcher.shards.owned[service.application.shard]
+        await service.dispatcher.loader.load([1])
+        (lane,) = shard.lanes.values()
+        owner_of(service, Signals()).drop([shard])
+        assert (lane.left, shard.lanes) == (True, {})
