@@ -21,6 +21,7 @@ from tarry.testing.samples import ENVIRONMENT
 from tarry.testing.shaky_store import Between, Shaky, slow
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, VirtualService, status, virtual_service
+from tests.service.dispatch.lane.test_lane import a_lane
 
 SELDOM = Limits(lease=600, look=300, keep_up=600)
 """So seldom that nothing is done but by hand."""
@@ -305,9 +306,12 @@ async def test_shards_beyond_the_share_that_are_quiet_are_given_back_at_once() -
 @virtually
 async def test_to_read_everything_again_means_to_look_through_all_shards_at_once() -> None:
     async with virtual_service(limits=SELDOM) as service:
-        signals = Signals()
+        lane, signals = await a_lane(service), Signals()
+        turn = lane.backlog.buffer.turn
+        assert lane.backlog.asleep
         owner_of(service, signals).read_all_again()
         assert signals.own.is_set()
+        assert (lane.backlog.asleep, lane.backlog.buffer.turn > turn) == (False, True)
         assert not any(shard.is_known for shard in service.dispatcher.shards.owned.values())
 
 
