@@ -79,7 +79,7 @@ async def test_what_the_database_did_not_let_be_done_is_tried_again_and_told_onc
 ) -> None:
     away = StoreUnavailable("down")
     with caplog.at_level(logging.WARNING):
-        await played(Steps(away, away, None, None), 0.001)
+        await played(Steps(away, away, away, None, None), 0.001)
     told = [record.getMessage() for record in caplog.records]
     assert told == [f"waiting (one_step): {away}", "going on (one_step)"]
 
@@ -106,3 +106,27 @@ async def test_a_recovery_is_told_once_and_only_after_a_failure() -> None:
         await steps.done.wait()
     task.cancel()
     assert recoveries == [2]
+
+
+async def test_a_step_that_failed_is_tried_again_without_its_signal() -> None:
+    signal = asyncio.Event()
+    await played(Steps(StoreUnavailable("away"), None), None, signal)
+
+
+async def test_each_failure_in_a_row_makes_the_pause_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        pauses.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", noted)
+    away = StoreUnavailable("away")
+    steps = Steps(away, away, away, None, away, None)
+    task = asyncio.create_task(repeat(steps.one_step, 7.0, draw=lambda: 1.0))
+    await steps.done.wait()
+    task.cancel()
+    assert pauses == pytest.approx([0.1, 0.2, 0.4, 7.0, 0.1])

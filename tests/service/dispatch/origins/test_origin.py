@@ -1727,3 +1727,13 @@ def test_an_origin_in_trouble_does_not_share_its_gate_with_another() -> None:
     a.open(place.now)
     b.open(place.now, capacity=10.0)
     assert (a.gate.pace.capacity, b.gate.pace.capacity) == (None, 10.0)
+
+
+def test_a_change_of_phase_is_logged_with_the_number_of_lanes_and_of_deliveries_that_wait(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    place = Place()
+    group, _ = place.group("app_a", 3)
+    with caplog.at_level("INFO"):
+        group.open(place.now)
+    assert caplog.messages == [f"all 3 lanes to {AT} app_a are open; 3 wait"]

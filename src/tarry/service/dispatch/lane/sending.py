@@ -199,7 +199,7 @@ def _end_without_payload(lane: Lane, due: Due, now: float) -> None:
         lane.finish(due, settlement(due, ruling, None, epoch=lane.epoch, now=now))
         return
     pending = _pending(lane, due, lane.gates.own, 0, now)
-    answer = Answer(0.0, failure=Kind.REFUSED, detail=Reason.EXPUNGED)
+    answer = Answer(0.0, detail=Reason.EXPUNGED)
     judgement = Judgement(Verdict.UNFIT, Kind.REFUSED)
     attempt = lane.context.id(ids.ATTEMPT, now)
     made = pending.attempt(answer, judgement, None, id=attempt, now=now, draw=0.0)

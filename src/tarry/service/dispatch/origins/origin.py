@@ -508,7 +508,6 @@ class Origin:
         self.gate.close()
         self._turned()
         self._close_queue()
-        self._passed_at = now
         self._release(failing, now, capacity)
         for group in list(self.groups.values()):
             group.whole_disbanded(now, capacity)
