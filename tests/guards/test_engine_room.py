@@ -16,7 +16,7 @@ from tests.project_files import ROOT, project_files
 PACKAGE = ROOT / "src/tarry/service/dispatch"
 LONGEST = 40
 """Lines of a function, signature and docstring left out."""
-VALUES = {"Struct", "Protocol", "Generic", "StrEnum", "dict", "Exception"}
+VALUES = {"Struct", "Protocol", "Generic", "StrEnum", "dict", "Mapping", "Exception"}
 """What a class may inherit from: not a part of another class of this package."""
 
 

@@ -138,7 +138,7 @@ def test_with_many_failures_by_chance(
     endpoint: Manner, share: float, remembered: float | None
 ) -> None:
     keys = {**HEADLINE, "error_rate": share, "remembered": remembered}
-    case = Case({"endpoint": endpoint, **keys}, runs=10)
+    case = Case({"endpoint": endpoint, **keys}, runs=MORE_RUNS)
     assert case.mean("recovery") <= 1.4 * case.limit / (1 - share)  # what the retries need
     assert case.mean("attempts_per_delivery_after") <= 1.4 / (1 - share)
 

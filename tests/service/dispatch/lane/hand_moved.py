@@ -7,13 +7,13 @@ from typing import Any
 from tarry.core.pace import Pace
 from tarry.core.policy import Policy
 from tarry.service.dispatch.lane.config import config
-from tarry.service.dispatch.lane.driver import DRIVER
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.lane.pending_attempt import PendingAttempt
 from tarry.service.dispatch.limits import pace_text
 from tarry.service.dispatch.limits.rates import TenantRate
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.ownership.held_lease import HeldLease
+from tarry.service.dispatch.ownership.lane_loader import DRIVER
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.endpoint import Endpoint, Secret
 from tarry.service.model.ids import ENDPOINT

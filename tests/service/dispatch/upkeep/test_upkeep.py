@@ -167,6 +167,7 @@ class Left(Shaky):
 
     left = 0
     fails = False
+    pieces = 0
 
     async def collect(self, *, now: float, limit: int) -> int:
         assert now
@@ -179,6 +180,7 @@ class Left(Shaky):
         assert limit
         assert lease.worker
         await asyncio.sleep(0.1)
+        self.pieces += 1
         if self.fails:
             raise StoreError("it cannot be done")
         return replace(task, cursor=f"{task.cursor}x")
@@ -247,3 +249,33 @@ async def test_all_that_callers_left_is_collected_at_once_in_pieces() -> None:
         between.shaky.left = 3 * CHUNK
         await service.dispatcher._upkeep.upkeep_once()  # noqa: SLF001  likewise
         assert between.shaky.left == 0
+
+
+@virtually
+async def test_a_task_takes_at_most_half_of_the_time_unless_callers_left_something() -> None:
+    between = Between(Left)
+    async with virtual_service(through=between) as service:
+        left = between.shaky
+        endpoint = await service.add_endpoint("a.example")
+        await service.store.add_task(a_task(endpoint, Work.DISCARD))
+        await asyncio.sleep(5)
+        before = left.pieces
+        await asyncio.sleep(10)
+        assert 48 <= left.pieces - before <= 52
+        before, left.left = left.pieces, 1_000_000
+        await asyncio.sleep(10)
+        assert left.pieces - before >= 98
+
+
+@virtually
+async def test_news_of_the_store_end_the_pause_after_a_piece() -> None:
+    between = Between(Left)
+    async with virtual_service(through=between) as service:
+        endpoint = await service.add_endpoint("a.example")
+        await service.store.add_task(a_task(endpoint, Work.DISCARD))
+        await asyncio.sleep(5)
+        before = between.shaky.pieces
+        for _ in range(1000):
+            await asyncio.sleep(0.01)
+            service.dispatcher._signals.store_has_news()  # noqa: SLF001  as the store would
+        assert between.shaky.pieces - before >= 85

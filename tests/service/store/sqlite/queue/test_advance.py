@@ -3,10 +3,10 @@
 import pytest
 
 from tarry.service.model.delivery import Reason, State
-from tarry.service.model.endpoint import Standing
+from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.task import Task, Work
 from tarry.service.store.paged_search import LATE
-from tarry.service.store.sqlite.queue.advance import LOOKED_AT
+from tarry.service.store.sqlite.queue.advance import LOOKED_AT, Candidate
 from tarry.testing.samples import NOON, a_task, failed, new_message
 from tarry.testing.store_contract.scene import Scene
 
@@ -38,6 +38,23 @@ async def test_few_that_are_missing_are_found_among_many_that_are_not(scene: Sce
     found, first = await scene.due(lane=late.lane), await scene.due(lane=wanted.lane)
     assert [due.message for due in found] == [due.message for due in first]
     assert [due.seq for due in found] == [1, 2, 3, 4]
+
+
+async def test_a_piece_looks_at_no_message_beyond_the_last_that_it_replays(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at = []
+    wanted = Candidate.wanted
+
+    def counted(candidate: Candidate, task: Task, endpoint: Endpoint) -> bool:
+        looked_at.append(candidate.id)
+        return wanted(candidate, task, endpoint)
+
+    monkeypatch.setattr(Candidate, "wanted", counted)
+    await scene.store.add([new_message(scene.application) for _ in range(40)])
+    pieces = await run(scene, a_task(await scene.add_endpoint(), Work.REPLAY_MISSING))
+    assert pieces[-1].done == 40
+    assert len(looked_at) == len(set(looked_at)) == 40
 
 
 async def test_what_was_skipped_is_ready_again_in_pieces(scene: Scene) -> None:

@@ -1,6 +1,7 @@
 """Do one piece of a task in this store: read candidates, choose deliveries, change them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from typing import Any, assert_never  # parameters of queries are numbers and words
 
 from msgspec import Struct
@@ -97,7 +98,8 @@ def _behind(session: Session, query: str, task: Task, limit: int) -> tuple[list[
     if not task.cursor:  # the task starts: skip the deliveries from before its time range
         task = replace(task, cursor=str(first_since(session.db, task.lane, task.since) - 1))
     bounds = _bounds(task, limit, since=task.since, after=int(task.cursor), lane=task.lane)
-    return _concerned(list(session.db.execute(SQL[query], bounds)), task, limit)
+    with closing(session.db.execute(SQL[query], bounds)) as found:
+        return _concerned(found, task, limit)
 
 
 def _replay(session: Session, task: Task, now: float, limit: int) -> Piece:
@@ -109,11 +111,12 @@ def _replay(session: Session, task: Task, now: float, limit: int) -> Piece:
         now=now,
         classed=task.replays.status_class is not None,
     )
-    candidates = (Candidate(*row) for row in session.db.execute(SQL["advance_messages"], bounds))
-    found = [
-        (behind(one.accepted_at, one.id), one.wanted(task, endpoint), one) for one in candidates
-    ]
-    concerned, piece = _concerned(found, task, limit)
+    with closing(session.db.execute(SQL["advance_messages"], bounds)) as read:
+        candidates = (Candidate(*row) for row in read)
+        found = (
+            (behind(one.accepted_at, one.id), one.wanted(task, endpoint), one) for one in candidates
+        )
+        concerned, piece = _concerned(found, task, limit)
     known = [one for _, _, one in concerned]
     _again(session, task.lane, [one.seq for one in known if one.seq is not None], now)
     ended = sum(one.ended for one in known)
@@ -146,16 +149,21 @@ def _bounds(task: Task, limit: int, **more: Any) -> dict[str, Any]:  # noqa: ANN
     }
 
 
-def _concerned(found: list[rows.Row], task: Task, limit: int) -> tuple[list[rows.Row], Piece]:
+def _concerned(found: Iterable[rows.Row], task: Task, limit: int) -> tuple[list[rows.Row], Piece]:
     """Return the rows that are to be changed, at most `limit` of them, and the piece.
 
-    A row starts with the cursor value behind it and with whether it is to be changed.
+    A row starts with the cursor value behind it and with whether it is to be changed. No row is
+    read beyond the last one that is changed: all writers wait meanwhile.
     """
-    concerned = [row for row in found if row[1]][:limit]
-    if len(concerned) == limit:
-        return concerned, Piece(limit, str(concerned[-1][0]), last=False)
-    cursor = str(found[-1][0]) if found else task.cursor
-    return concerned, Piece(len(concerned), cursor, last=len(found) < limit * LOOKED_AT)
+    concerned: list[rows.Row] = []
+    cursor, looked_at = task.cursor, 0
+    for row in found:
+        cursor, looked_at = row[0], looked_at + 1
+        if row[1]:
+            concerned.append(row)
+            if len(concerned) == limit:
+                return concerned, Piece(limit, str(cursor), last=False)
+    return concerned, Piece(len(concerned), str(cursor), last=looked_at < limit * LOOKED_AT)
 
 
 def _again(session: Session, lane: int, seqs: Sequence[int], now: float) -> None:
