@@ -588,16 +588,16 @@ def test_a_success_of_a_healthy_lane_is_evidence_for_its_application_and_the_who
     assert (lane.allowance.failing, lane.allowance.trust) == (0, trust + 1)
 
 
-@pytest.mark.parametrize("answer", [OK, FAILS])
+@pytest.mark.parametrize(("answer", "latency"), [(OK, 2.0), (FAILS, 0.0)])
 @pytest.mark.parametrize("at", AT)
-def test_a_pace_learns_how_long_its_answers_take(at: At, answer: Answer) -> None:
+def test_a_pace_learns_how_long_it_takes_to_accept(at: At, answer: Answer, latency: float) -> None:
     place = LanePlace()
     lane, gate = at(place, PACED)
     pending = place.send(lane)
     place.now += 2
     pending.done(answer)
     gate.step(place.now, 1)
-    assert gate.pace.latency == pytest.approx(2.0)
+    assert gate.pace.latency == pytest.approx(latency)
 
 
 @pytest.mark.parametrize(("answer", "passed"), [(OK, True), (FAILS, False)])
