@@ -1,11 +1,13 @@
 """What all tests share: how hard they look, a time that stands still until pushed, PostgreSQL.
 
 `./dev test` uses the profile `ci`, which looks at the same examples each time: what it finds has to
-do with the change at hand. `./dev test --hypothesis-profile=deep` digs for long, and elsewhere.
+do with the change at hand. `./dev test --long` and `./dev test --hypothesis-profile=deep` use the
+profile `deep`: many more examples, and different ones each time.
 """
 
 import gc
 import os
+import signal
 from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -38,7 +40,17 @@ def forget_where_we_are() -> None:
         os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1,localhost"]))
 
 
+def hear_ctrl_c() -> None:
+    """Handle SIGINT as usual, here and in the processes that tests start and end with it.
+
+    A shell starts background jobs with SIGINT ignored, which every process inherits.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 forget_where_we_are()
+hear_ctrl_c()
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("deep", deadline=None, print_blob=True, max_examples=5_000)
 settings.load_profile("ci")

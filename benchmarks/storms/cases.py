@@ -16,12 +16,12 @@ from tarry.core.backoff import Exponential
 from tarry.core.budget import QuotaRule, RatioRule
 from tarry.core.jitter import Decorrelated, Equal, Full, Jitter, NoJitter, Percent, Smooth
 from tarry.core.policy import Policy
-from tarry.sim.backlog import Backlog
+from tarry.sim.backlog.model import Backlog
 from tarry.sim.chance import Chance
 from tarry.sim.contention import Contention
 from tarry.sim.fluid import sweep
 from tarry.sim.run import Contestant
-from tarry.sim.server import Server
+from tarry.sim.server.model import Server
 from tarry.sim.timeline import Timeline
 
 TIMELINE = "Timeline, 1,000,000 clients x 8 attempts"

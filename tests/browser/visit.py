@@ -17,7 +17,7 @@ from tests.browser.chromium import chromium
 from tests.plain_http import PLAIN
 
 KEY = "let-me-in"
-PATIENCE = 60.0
+PATIENCE = 120.0
 expect.set_options(timeout=PATIENCE * 1000)
 
 WATCH = """

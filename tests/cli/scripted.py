@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
-from tarry.cli.client import POLICY, Server
+from tarry.cli.client.client import POLICY, Server
 from tarry.core.backoff import Fixed
 
 QUICK = POLICY.replace(backoff=Fixed(0.01))

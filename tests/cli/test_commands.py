@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from tarry.cli.client import Server
+from tarry.cli.client.client import Server
 from tarry.cli.commands import GROUPS, tarry
 from tarry.cli.extras import PACKAGES
 from tarry.core.schema import schema_text

@@ -1,8 +1,8 @@
 from pathlib import Path
 
 from tarry.cli import exit_codes
-from tarry.cli.client import NoServer, ServerRefused
-from tarry.cli.service_options import NoDatabase, WrongSettings
+from tarry.cli.client.client import NoServer, ServerRefused
+from tarry.cli.service.options import NoDatabase, WrongSettings
 
 REFERENCE = Path(__file__).parents[2] / "docs/reference/cli.md"
 

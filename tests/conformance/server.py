@@ -13,7 +13,7 @@ from tarry.service.wire.seal import generate_key
 from tests.plain_http import PLAIN
 
 KEY = "let-me-in"
-PATIENCE = 60.0
+PATIENCE = 120.0
 SEALING = generate_key("one")
 
 

@@ -13,8 +13,8 @@ import httpx
 from tarry.core.backoff import Fixed
 from tarry.core.jitter import NoJitter
 from tarry.core.policy import Policy
+from tarry.service.api.http.operation import Operation
 from tarry.service.api.open import make_api
-from tarry.service.api.operation import Operation
 from tarry.service.api.server import serving
 from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.wire.seal import generate_key
@@ -131,7 +131,7 @@ async def filled(hooks: Hooks, name: str, uid: str, receiver: Receiver) -> tuple
     app = await hooks.application(uid)
     endpoint = await hooks.add_endpoint(app, receiver.url, uid=f"{name}-in")
     accepted = await hooks.send(app, "order.paid", {"a": 1}, event_id=f"{name}-1")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not (attempts := await hooks.attempts(accepted.message)):  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.01)
     ids = {"app_id": app.id, "endpoint_id": endpoint.id, "msg_id": accepted.message.id}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tarry.service.api.access import ALLOWS, Need
+from tarry.service.api.http.access import ALLOWS, Need
 from tarry.service.api.open import operations
 from tarry.service.model.key import Scope
 from tests.conformance.tenants import (

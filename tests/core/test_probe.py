@@ -163,6 +163,24 @@ def test_a_large_backlog_is_probed_more_often_in_a_young_outage() -> None:
         assert many < few
 
 
+@pytest.mark.parametrize(
+    ("waiting", "lasted", "probes", "late"),
+    [(1_000, 20, 6, 6.0), (3_000, 20, 11, 2.0), (3_000, 40, 15, 3.2), (10_000, 60, 37, 1.25)],
+)
+def test_a_short_outage_costs_few_probes_and_is_found_out_soon(
+    waiting: int, lasted: float, probes: int, late: float
+) -> None:
+    spent, found = [], []
+    for seed in range(100):
+        chance = by_chance(seed)
+        ended = chance.uniform(0.8, 1.2) * lasted
+        made = attempts(waiting, None, chance.random, until=2 * ended + 60)
+        spent.append(sum(time < ended for time in made) - RULE.failures)
+        found.append(next(time for time in made if time >= ended) - ended)
+    assert sum(spent) / 100 < probes
+    assert sum(found) / 100 < late
+
+
 def test_a_drain_that_takes_long_does_not_want_quick_probes() -> None:
     aged = Pace(phase=Phase.OPEN)
     assert interval(RULE, aged, now=1e4, waiting=100_000) == SHORTEST

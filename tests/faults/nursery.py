@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 60.0
+PATIENCE = 150.0
 
 
 class Child:

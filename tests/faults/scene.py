@@ -24,7 +24,7 @@ from tests.faults.nursery import Child, Nursery
 
 OK = 200
 NETWORK = "127.0.0.0/8"
-PATIENCE = 60.0
+PATIENCE = 150.0
 LONG = 30.0
 """Seconds of a lease whose end nobody waits for."""
 DELIVERIES = """
@@ -144,7 +144,7 @@ class Scene:
 
     # --- Processes ------------------------------------------------------------------------------
 
-    def worker(self, failpoint: str = "", *, grace: float = 10, files: int | None = None) -> Child:
+    def worker(self, failpoint: str = "", *, grace: float = 60, files: int | None = None) -> Child:
         """Start `tarry worker`."""
         arguments = ["worker", "--db", self.base.url, "--allow-network", NETWORK]
         arguments += ["--lease", str(self.lease), "--grace", str(grace)]

@@ -15,7 +15,7 @@ from tests.faults.test_random_kills import KILLS
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 QUICK = Policy(
-    backoff=Exponential(base=0.02, cap=0.1), attempts=None, within=None, attempt_timeout=1.0
+    backoff=Exponential(base=0.02, cap=0.1), attempts=None, within=None, attempt_timeout=15.0
 )
 
 

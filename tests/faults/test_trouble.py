@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from tarry.cli.commands import tarry
-from tarry.service.store.sqlite.disk import disk_of
+from tarry.service.store.sqlite.database.disk import disk_of
 from tarry.testing.postgres import Cluster
 from tarry.testing.receiver import Receiver
 from tests.faults.conftest import Databases

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tarry.errors import StoreUnavailable
-from tarry.service.store.postgres import database
+from tarry.service.store.postgres.database import pool
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.receiver import Receiver
 from tests.faults.conftest import Databases
@@ -68,7 +68,7 @@ def test_late_settlements_change_nothing(scene: Scene) -> None:
 async def test_a_transaction_that_is_left_alone_gives_its_locks_back(
     databases: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(database.SETTINGS, database.ABANDONED, "200")
+    monkeypatch.setitem(pool.SETTINGS, pool.ABANDONED, "200")
     zombie = await PostgresStore.open(databases.new())
     other = await PostgresStore.open(zombie._database.address.url)  # noqa: SLF001  the same one
     (lease,) = await zombie.lease("zombie", most=1, length=0.1)

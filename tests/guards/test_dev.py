@@ -1,7 +1,7 @@
 """./dev sets up once, notices when it must again, and says plainly what it cannot do."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
@@ -285,7 +285,8 @@ def test_an_interrupted_command_leaves_without_a_traceback(
 
 
 @pytest.mark.parametrize(
-    ("command", "module"), [("simulate", "simulation"), ("mutate", "mutation")]
+    ("command", "module"),
+    [("simulate", "simulation"), ("mutate", "mutation"), ("measure", "measure")],
 )
 def test_a_program_of_the_tests_gets_all_arguments(
     dev: Any, monkeypatch: pytest.MonkeyPatch, command: str, module: str
@@ -334,7 +335,7 @@ def test_one_failing_step_does_not_keep_the_others_from_running(
         [step("four", "print('hidden')")],
     ]
     monkeypatch.setattr(dev, "make_ready", lambda _: None)
-    monkeypatch.setattr(dev, "steps", lambda *, fast: [] if fast else chosen)
+    monkeypatch.setattr(dev, "steps", lambda amount, _: chosen if amount == "usual" else [])
     assert dev.main(["test"]) == 1
     said = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in said] == [
@@ -361,85 +362,119 @@ def tests_of(dev: Any, environment: Any, monkeypatch: pytest.MonkeyPatch) -> Cal
     def write(code: str) -> None:
         (dev.ROOT / "test_it.py").write_text(f"import os, pathlib, pytest\n{code}")
         later = dev.Step("later", [sys.executable, "-c", "print('later')"])
-        chosen = [[dev.group("tests", "test_it.py")], [later]]
-        monkeypatch.setattr(dev, "steps", lambda **_: chosen)
+        chosen = [[dev.group("tests", "", "test_it.py")], [later]]
+        monkeypatch.setattr(dev, "steps", lambda *_: chosen)
 
     return write
 
 
 ONCE = """
-@pytest.mark.parametrize("number", range({}))
-def test_that_fails_once(number):
-    been = pathlib.Path(f"been-{number}")
+def test_that_fails_once():
+    been = pathlib.Path("been")
     known = been.exists()
     been.touch()
     assert known, "nobody was here"
+def test_other(): pass
 """
-
-
-def test_a_test_that_passes_alone_is_named_and_stops_nothing(
-    dev: Any, tests_of: Callable[[str], None], capsys: pytest.CaptureFixture[str]
-) -> None:
-    tests_of(ONCE.replace("{}", "3") + "def test_other(): pass")
-    assert dev.main(["test"]) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert [line.split()[:2] for line in said if line.startswith(("tests ", "later"))] == [
-        ["tests", "again"],
-        ["tests", "ok"],
-        ["later", "ok"],
-    ]
-    assert [line for line in said if line.startswith("unsteady")] == [
-        f"unsteady: test_it.py::test_that_fails_once[{number}]"
-        " failed beside the others and passed alone"
-        for number in range(3)
-    ]
-    assert sum(line.startswith("E ") and "nobody was here" in line for line in said) == 3
-    assert said[-1] == "all well, 3 unsteady tests, named above"
 
 
 @pytest.mark.parametrize(
     "code",
     [
-        ONCE.replace("{}", "4"),
-        ONCE.replace("{}", "1") + "def test_that_fails_always(): assert False",
-        ONCE.replace("{}", "1") + "def test_that_ends_it_all(): os._exit(1)",
+        ONCE,
+        "def test_that_ends_it_all(): os._exit(1)",
         "assert pathlib.Path('been').exists() or pathlib.Path('been').touch()",
+        "",
     ],
-    ids=["many", "always", "none was run to the end", "none was run"],
+    ids=["one test", "the process", "loading", "no test at all"],
 )
-def test_what_fails_alone_or_not_alone_has_failed(
+def test_a_failure_fails_the_run_even_if_the_next_run_would_pass(
     dev: Any, tests_of: Callable[[str], None], capsys: pytest.CaptureFixture[str], code: str
 ) -> None:
     tests_of(code)
     assert dev.main(["test"]) == 1
     said = capsys.readouterr().out
-    assert "unsteady" not in said
+    assert [line.split()[:2] for line in said.splitlines() if line.startswith("later")] == [
+        ["later", "ok"]
+    ]
     assert said.endswith("\nFAILED: tests\n")
 
 
 def test_what_failed_in_an_earlier_run_does_not_count(
     dev: Any, tests_of: Callable[[str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tests_of("\n".join(f"def test_{number}(): assert False" for number in range(4)))
-    assert dev.main(["test"]) == 1
-    tests_of(ONCE.replace("{}", "1"))
-    assert dev.main(["test"]) == 0
-    assert capsys.readouterr().out.endswith("\nall well, 1 unsteady test, named above\n")
+    tests_of(ONCE)
+    assert [dev.main(["test"]), dev.main(["test"])] == [1, 0]
+    said = capsys.readouterr().out
+    assert "nobody was here" in said
+    assert said.endswith("\nall well\n")
 
 
-@pytest.mark.parametrize("marker", ["slow", "not slow"])
-def test_what_one_group_of_tests_leaves_out_another_has(dev: Any, marker: str) -> None:
-    commands = [step.command for together in dev.steps(fast=False) for step in together]
-    words = [word for command in commands if marker in command for word in command]
-    left_out = [word.removeprefix("--ignore=") for word in words if word.startswith("--ignore=")]
-    assert left_out
-    assert sorted(left_out) == sorted(word for word in words if word.startswith("tests"))
+def files_in(paths: Iterable[str]) -> set[Path]:
+    return {
+        file
+        for path in paths
+        for file in ([ROOT / path] if path.endswith(".py") else (ROOT / path).rglob("test_*.py"))
+    }
 
 
-def test_what_a_traced_test_ran_at_its_second_time_is_traced_too(dev: Any) -> None:
-    quick = dev.group("tests", "-m", "not slow", traced=True)
-    assert "--append" in quick.again
-    assert "--append" not in quick.command
+def chosen_by(command: list[str]) -> set[Path]:
+    """The files with tests that a group runs."""
+    left_out = [word.removeprefix("--ignore=") for word in command if "--ignore=" in word]
+    return files_in(word for word in command if word.startswith("tests")) - files_in(left_out)
+
+
+def test_each_test_is_in_one_group_of_the_usual_run(dev: Any) -> None:
+    groups = [step.command for step in dev.usual_steps(Path("own")) if "-m" in step.command]
+    chosen = [file for command in groups for file in chosen_by(command)]
+    once = {file for file in chosen if not file.is_relative_to(ROOT / "tests/core")}
+    assert set(chosen) == files_in(["tests"])
+    # The core has two groups: the tests that are traced and those that take seconds.
+    assert len(chosen) == len(once) + 2 * len(files_in(["tests/core"]))
+    core = [command for command in groups if "tests/core" in command]
+    marked = [command[len(command) - command[::-1].index("-m")] for command in core]
+    assert marked == ["not slow and not long", "slow and not long"]
+
+
+def test_a_long_run_has_all_of_the_usual_one_and_what_that_leaves_out(dev: Any) -> None:
+    own = Path("own")
+    usual, long = dev.steps("usual", own), dev.steps("long", own)
+    assert long[: len(usual)] == usual
+    (more,) = long[len(usual) :]
+    commands = {step.name: step.command for step in more}
+    assert commands["long"][-1] == "tests"
+    assert "long" in commands["long"]
+
+
+@pytest.mark.parametrize("groups", ["GROUPS", "QUICK_GROUPS"])
+def test_every_path_of_a_group_exists(dev: Any, groups: str) -> None:
+    for path in (path for paths in getattr(dev, groups).values() for path in paths):
+        assert (ROOT / path).exists(), path
+
+
+def test_two_runs_in_one_checkout_write_into_folders_of_their_own(dev: Any) -> None:
+    with dev.own_folder() as first:
+        with dev.own_folder() as second:
+            assert first != second
+            assert (dev.ROOT / first).is_dir()
+            assert (dev.ROOT / second).is_dir()
+        with dev.own_folder() as third:
+            assert third == second
+    with dev.own_folder() as fourth:
+        assert fourth == first
+
+
+@pytest.mark.parametrize("amount", ["quick", "usual", "long"])
+def test_what_a_run_writes_lies_in_its_folder(dev: Any, amount: str) -> None:
+    for step in (step for together in dev.steps(amount, Path("own")) for step in together):
+        program = Path(step.command[0]).name
+        place = {"mypy": "own/types", "lint-imports": "own/layers", "sphinx-build": "own/docs"}
+        if program in place:
+            assert place[program] in step.command
+        elif program == "coverage":
+            assert "--data-file=own/coverage" in step.command
+        elif program == "pytest":
+            assert "no:cacheprovider" in step.command
 
 
 @pytest.mark.parametrize(

@@ -11,31 +11,20 @@ import pytest
 import svix.api
 
 from tarry.service import api
-from tarry.service.api import (
-    history,
-    messages,
-    once,
-    operation,
-    paging,
-    portal,
-    protocol,
-    read,
-    recent,
-    recovery,
-    request,
-    secrets,
-    stats,
-)
-from tarry.service.api.access import ALLOWS, KNOWN_FOR, Need
-from tarry.service.api.endpoint_bodies import Own
-from tarry.service.api.headers import SENSITIVE
-from tarry.service.api.keys import GIVEN
-from tarry.service.api.messages import MessageIn
-from tarry.service.api.meter import Meter, delivery_lines
+from tarry.service.api.http import connection, idempotency, operation, paging, parsing, request
+from tarry.service.api.http.access import ALLOWS, KNOWN_FOR, Need
+from tarry.service.api.http.metrics import RequestMetrics, delivery_lines
+from tarry.service.api.http.operation import Operation
 from tarry.service.api.open import operations
-from tarry.service.api.operation import Operation
-from tarry.service.api.statuses import SHOWN, status_of, text_of
-from tarry.service.api.tasks import KINDS
+from tarry.service.api.resources.applications import portal
+from tarry.service.api.resources.attempts.statuses import SHOWN, status_of, text_of
+from tarry.service.api.resources.endpoints import recovery, secrets, stats
+from tarry.service.api.resources.endpoints.bodies import Own
+from tarry.service.api.resources.endpoints.headers import SENSITIVE
+from tarry.service.api.resources.environment.keys import GIVEN
+from tarry.service.api.resources.environment.tasks import KINDS
+from tarry.service.api.resources.messages import bodies, history, newest_first
+from tarry.service.api.resources.messages.bodies import MessageIn
 from tarry.service.dispatch.gauges import Gauges
 from tarry.service.dispatch.lane import endpoint_record as record
 from tarry.service.model import allowed
@@ -192,7 +181,7 @@ def test_every_kind_of_task_is_told(kind: str) -> None:
 def test_every_metric_is_told() -> None:
     numbers = dict.fromkeys(Gauges.__struct_fields__, 0)
     idle = msgspec.convert({**numbers, "lanes": {}}, Gauges)
-    written = "\n".join((*Meter().lines(), *delivery_lines(idle)))
+    written = "\n".join((*RequestMetrics().lines(), *delivery_lines(idle)))
     kinds = dict(re.findall(r"^# TYPE (\w+) (\w+)$", written, re.MULTILINE))
     for name, words in re.findall(r"^# HELP (\w+) (.*)\.$", written, re.MULTILINE):
         assert f"| `{name}` | {kinds[name]} | {words} |" in PAGE
@@ -203,21 +192,21 @@ def test_every_metric_is_told() -> None:
 KIB, DAY = 1024, 86_400
 LIMITS = {
     "body": f"{operation.MOST_BYTES // KIB // KIB} MiB",
-    "message": f"{messages.MOST_BODY // KIB:,} KiB",
+    "message": f"{bodies.MOST_BODY // KIB:,} KiB",
     "payload": f"{allowed.MOST_BYTES // KIB // KIB} MiB",
-    "batch": f"{messages.MOST_BATCH_BYTES // KIB // KIB} MiB",
-    "messages of a batch": f"{messages.BATCH:,} messages",
-    "head": f"{protocol.MOST_HEAD // KIB} KiB",
-    "time": f"{protocol.REQUEST_TIME:g} s",
-    "query": f"{read.MOST_FIELDS} fields",
+    "batch": f"{bodies.MOST_BATCH_BYTES // KIB // KIB} MiB",
+    "messages of a batch": f"{bodies.BATCH:,} messages",
+    "head": f"{connection.MOST_HEAD // KIB} KiB",
+    "time": f"{connection.REQUEST_TIME:g} s",
+    "query": f"{parsing.MOST_FIELDS} fields",
     "key": f"{request.MOST_KEY} characters",
     "page": f"1 to {paging.MOST}",
     "expunged": f"{history.MOST_IDS} ids",
-    "recent": f"{recent.RECENT / DAY:g} days",
+    "recent": f"{newest_first.RECENT / DAY:g} days",
     "replay": f"{recovery.LONGEST / DAY:g} days",
     "stats": f"{stats.LONGEST / DAY:g} days",
     "revoked": f"{KNOWN_FOR:g} s",
-    "claims": f"{once.CLAIMED_FOR:g} s",
+    "claims": f"{idempotency.CLAIMED_FOR:g} s",
     "grace": f"{secrets.WEEK / DAY:g} days",
     "portal": f"{portal.HOUR / 3600:g} hour to {portal.WEEK / DAY:g} days",
 }

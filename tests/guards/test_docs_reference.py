@@ -11,7 +11,7 @@ from tarry.core.codec import to_dict
 from tarry.core.format import SETTINGS, TABLES, UNIONS, UNLIMITED, Form, Key
 from tarry.core.value import ValueType
 from tarry.observe import events
-from tarry.sim.format import BREAKER, BUDGETS, MODELS
+from tarry.sim.scenario.format import BREAKER, BUDGETS, MODELS
 from tarry.sim.shipped import names, shipped
 
 EVENTS = events.Event.__args__

@@ -200,7 +200,7 @@ def started(command: str) -> Iterator[None]:
             text=True,
         )
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while not any(word in said.read_text() for word in READY):
             assert process.poll() is None, said.read_text()
             assert time.monotonic() < until, said.read_text()
@@ -209,7 +209,7 @@ def started(command: str) -> Iterator[None]:
     finally:
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(timeout=60)
+            process.wait(timeout=120)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

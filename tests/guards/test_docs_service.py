@@ -11,10 +11,11 @@ import msgspec
 import pytest
 
 from tarry.cli.commands import tarry
-from tarry.cli.service_options import KNOWN
+from tarry.cli.service.options import KNOWN
 from tarry.core.outcome import Kind
 from tarry.errors import ServiceError
-from tarry.service.api import ingest, problem
+from tarry.service.api.http import problem
+from tarry.service.api.resources.messages import ingest
 from tarry.service.build import Settings
 from tarry.service.dispatch.lane import endpoint_record as record
 from tarry.service.dispatch.upkeep.upkeep import Kept
@@ -36,7 +37,10 @@ LIBRARY_COMMANDS = {"explain", "recommend", "schema", "storm"}
 SERVICE_COMMANDS = sorted(set(tarry.commands) - LIBRARY_COMMANDS)
 SHARED = "## Asking a server"
 """What stands there is told of all commands below."""
-DIALECTS = {"SQLite": "tarry.service.store.sqlite", "PostgreSQL": "tarry.service.store.postgres"}
+DIALECTS = {
+    "SQLite": "tarry.service.store.sqlite.migrate",
+    "PostgreSQL": "tarry.service.store.postgres.migrate",
+}
 CREATED = re.compile(r"^CREATE TABLE (?:tarry\.)?(\w+)", re.MULTILINE)
 
 

@@ -1,8 +1,19 @@
-"""Stories of days, in virtual time: traced for coverage each would take three times as long."""
+"""Stories of days, in virtual time: each takes seconds."""
 
 from pathlib import Path
 
 import pytest
+
+from tarry.testing.virtual_service import VirtualService
+from tests.journeys.seeds import USUAL
+
+
+@pytest.fixture(autouse=True)
+def usual_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a service that is given no seed follow TARRY_TEST_SEED."""
+    defaults = VirtualService.__init__.__kwdefaults__
+    assert defaults
+    monkeypatch.setitem(defaults, "seed", USUAL)
 
 
 @pytest.hookimpl(tryfirst=True)  # before those that are not asked for are left out

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import random
 from functools import partial
 from itertools import pairwise
 
@@ -28,6 +27,7 @@ from tarry.testing.virtual_service import (
     takes_all_but,
     virtual_service,
 )
+from tests.journeys.seeds import seeded
 
 SELDOM = Limits(lease=600, look=300, keep_up=600, watch=HOUR)
 _UNKNOWN: float | None = None
@@ -184,7 +184,7 @@ async def test_one_event_type_that_is_refused_stops_no_other() -> None:
 async def test_one_event_type_that_always_fails_stops_no_other(
     answer: Answer, share: float
 ) -> None:
-    chance = random.Random(7)  # noqa: S311  the same each time
+    chance = seeded(7)
     policy = '{"version": 1, "attempts": 50, "backoff": {"kind": "fixed", "delay": 5}}'
     async with virtual_service() as service:
         bad: set[str] = set()

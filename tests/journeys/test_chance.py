@@ -2,13 +2,13 @@
 
 import asyncio
 import math
-import random
 
 import pytest
 
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import VirtualService, virtual_service
+from tests.journeys.seeds import seeded
 
 TENANTS = 4
 
@@ -18,7 +18,7 @@ async def waits(service: VirtualService, share: float, sizes: list[int], seed: i
 
     Return how long each message waited for its first attempt.
     """
-    chance = random.Random(seed)  # noqa: S311  the same each time
+    chance = seeded(seed)
 
     def unreliable(_request: Request, _now: float) -> Answer:
         return Answer(0.02, status=500 if chance.random() < share else 200)

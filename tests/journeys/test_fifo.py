@@ -1,7 +1,6 @@
 """FIFO endpoints: in order whatever happens."""
 
 import asyncio
-import random
 
 import pytest
 
@@ -18,6 +17,7 @@ from tarry.testing.virtual_service import (
     takes_all_but,
     virtual_service,
 )
+from tests.journeys.seeds import FIRST, seeded
 
 QUICK = '{"version": 1, "attempts": 50, "within": 86400, "backoff": {"kind": "fixed", "delay": 2}}'
 
@@ -34,9 +34,9 @@ def firsts(service: VirtualService) -> list[str]:
 @pytest.mark.parametrize("seed", range(8))
 @virtually
 async def test_in_order_under_failures_crashes_and_hand_overs(seed: int) -> None:
-    chance = random.Random(seed)  # noqa: S311  the same each time
+    chance = seeded(seed)
     limits = Limits(lease=10, look=1, keep_up=60)
-    async with virtual_service(seed=seed, limits=limits) as service:
+    async with virtual_service(seed=FIRST + seed, limits=limits) as service:
         outage = (0.0, 0.0)
 
         def script(_request: Request, now: float) -> Answer:

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 SECTION = re.compile(r"^## Your first five minutes.*?(?=^## )", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 FILE = re.compile(r"<!-- file: (\S+) -->\n```python\n(.*?)```", re.DOTALL)
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 class Terminals:

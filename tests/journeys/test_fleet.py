@@ -22,6 +22,7 @@ from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
+from tests.journeys.seeds import FIRST
 
 SHORT = Limits(lease=10, look=10, keep_up=60)
 AT = "https://gw.example:443"
@@ -73,7 +74,7 @@ class Fleet:
     async def grow(self, size: int) -> None:
         """Have so many workers, each with its share of the shards."""
         for seed in range(len(self.workers), size):
-            other = VirtualService(beside=self.workers[0], limits=SHORT, seed=seed)
+            other = VirtualService(beside=self.workers[0], limits=SHORT, seed=FIRST + seed)
             self.workers.append(other)
             await other.start()
         await asyncio.sleep(3 * SHORT.lease)

@@ -1,7 +1,7 @@
 """A bad neighbour costs a healthy endpoint nothing: real receivers, much waiting, one process.
 
-What takes how long is for `./dev bench isolation`; here the bounds are wide, and it is counted what
-is fetched and kept.
+`./dev bench isolation` measures times. These tests compare times with those before the neighbour
+came, and count what is fetched and kept.
 """
 
 import asyncio
@@ -26,6 +26,7 @@ from tests.kept_port import kept_port
 pytestmark = pytest.mark.anyio
 
 WAITING, HEALTHY = 50_000, 200
+PATIENCE = 60.0
 
 
 @pytest.fixture
@@ -63,11 +64,11 @@ async def fill(hooks: Hooks, application: Application) -> None:
 async def arrive(hooks: Hooks, shop: Application, receiver: Receiver) -> list[float]:
     """How long each message takes from the call that hands it in to its arrival."""
     took = []
-    for number in range(1, HEALTHY + 1):
+    for number in range(len(receiver.arrivals) + 1, len(receiver.arrivals) + HEALTHY + 1):
         began = time.monotonic()
         await hooks.send(shop, "a.b", {})
         while len(receiver.arrivals) < number:
-            assert time.monotonic() < began + 20
+            assert time.monotonic() < began + PATIENCE
             await asyncio.sleep(0.001)
         took.append(receiver.arrivals[-1].at - began)
     return sorted(took)
@@ -83,6 +84,8 @@ async def test_a_bad_neighbour_with_much_waiting_holds_nobody_up(
         async with open_hooks(db, allow_network=("127.0.0.0/8",)) as hooks:
             shop, other = await hooks.application("shop"), await hooks.application("other")
             await hooks.add_endpoint(shop, receiver.url)
+            async with hooks.dispatching():
+                usual = await arrive(hooks, shop, receiver)
             await hooks.add_endpoint(other, bad)
             await fill(hooks, other)
             ask = hooks.store.fetch
@@ -98,8 +101,8 @@ async def test_a_bad_neighbour_with_much_waiting_holds_nobody_up(
                 took = await arrive(hooks, shop, receiver)
                 assert megabytes(os.getpid()) - before < 50
                 assert kept(dispatcher) <= 2_000
-    assert took[len(took) // 2] < 0.25
-    assert took[-2] < 2.0
+    assert took[len(took) // 2] < 5 * usual[len(usual) // 2] + 0.25
+    assert took[-HEALTHY // 20] < 5 * usual[-HEALTHY // 20] + 1.0
     # Never a good part of what waits: some at a time, and again only as they are sent.
     assert max(fetched) <= 2_000
     assert sum(fetched) < WAITING // 5

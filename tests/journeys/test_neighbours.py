@@ -308,3 +308,26 @@ async def test_nobody_waits_behind_those_that_are_refused(dead: int) -> None:
             await asyncio.sleep(30)
         shared = [level.application for level in service.dispatcher.origins if level.shared]
         assert shared in ([], [service.application.id])
+
+
+@virtually
+async def test_an_endpoint_that_hangs_does_not_hold_up_the_others_while_they_drain() -> None:
+    async with virtual_service() as service:
+        (hanging, *others), gateway = await behind_one(service, 4, down=30)
+
+        def hangs(request: Request, now: float) -> Answer:
+            answer = gateway(request, now)
+            return (
+                Answer(15.0, status=200) if answer is OK and request.target.path == "/0" else answer
+            )
+
+        service.sender.scripts["gw.example"] = hangs
+        await service.add(100)
+        await until(lambda: any(at >= gateway.up_at for at, _ in gateway.asked))
+        back_at = service.now()
+        for endpoint in others:
+            await service.until_delivered(endpoint, within=30)
+        assert service.now() - back_at < 12
+        lane = lane_of(service, hanging)
+        asked = sum(at >= gateway.up_at and path == "/0" for at, path in gateway.asked)
+        assert lane.in_flight == asked <= lane.gates.shared.pace.room()

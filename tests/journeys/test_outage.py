@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import random
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import cycle
@@ -25,9 +24,11 @@ from tarry.testing.virtual_service import (
     takes_all_but,
     virtual_service,
 )
+from tests.journeys.seeds import seeded
 
 SELDOM = Limits(lease=600, look=300, keep_up=600, watch=HOUR)
 TEN_MINUTES = 600.0
+VERY_LONG = [pytest.mark.long, pytest.mark.timeout(3600)]
 
 
 def down_for(service: VirtualService, seconds: float, how: Answer = DOWN) -> Script:
@@ -84,12 +85,10 @@ async def test_with_few_attempts_only_the_first_messages_of_an_outage_are_lost(
         assert await service.counts(endpoint) == {State.FAILED: lost, State.DELIVERED: 40 - lost}
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize(("waiting", "lasts"), [(1000, 4 * DAY), (10_000, 4 * DAY)])
+@pytest.mark.parametrize("waiting", [1000, pytest.param(10_000, marks=VERY_LONG)])
 @virtually
-async def test_a_busy_endpoint_loses_nothing_and_is_asked_rarely(
-    waiting: int, lasts: float
-) -> None:
+async def test_a_busy_endpoint_loses_nothing_and_is_asked_rarely(waiting: int) -> None:
+    lasts = 4 * DAY
     async with virtual_service(limits=SELDOM) as service:
         began_at = service.now()
         endpoint = await service.add_endpoint("a.example", down_for(service, lasts))
@@ -105,12 +104,10 @@ async def test_a_busy_endpoint_loses_nothing_and_is_asked_rarely(
         assert await service.counts(endpoint) == {State.DELIVERED: waiting}
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize(("count", "lasts"), [(200, 4 * DAY), (2000, 4 * DAY)])
+@pytest.mark.parametrize("count", [200, pytest.param(2000, marks=VERY_LONG)])
 @virtually
-async def test_the_endpoints_behind_a_dead_gateway_are_asked_as_one(
-    count: int, lasts: float
-) -> None:
+async def test_the_endpoints_behind_a_dead_gateway_are_asked_as_one(count: int) -> None:
+    lasts = 4 * DAY
     async with virtual_service(limits=SELDOM) as service:
         began_at = service.now()
         script = down_for(service, lasts)
@@ -197,7 +194,7 @@ async def test_an_outage_that_answers_by_turns_costs_nothing_either(first: int) 
 
 @virtually
 async def test_those_that_always_fail_keep_no_endpoint_at_a_pace_that_is_back() -> None:
-    chance = random.Random(7)  # noqa: S311  the same each time
+    chance = seeded(7)
     async with virtual_service() as service:
         began_at, bad, good = service.now(), set[str](), dict[str, float]()
 

@@ -10,7 +10,7 @@ from tarry.service.model.endpoint import Standing
 from tarry.service.model.settings import HOUR
 from tarry.service.model.task import Work
 from tarry.service.wire.exchange import Answer, Request
-from tarry.sim.endpoint import Capacity, Endpoint
+from tarry.sim.backlog.endpoint import Capacity, Endpoint
 from tarry.testing.samples import a_task
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import (

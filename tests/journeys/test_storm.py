@@ -1,16 +1,16 @@
 """An endpoint comes back with much waiting: it is neither broken again nor kept waiting."""
 
 import asyncio
-import random
 from bisect import bisect_left
 
 import pytest
 
 from tarry.service.model.delivery import State
 from tarry.service.wire.exchange import Answer, Request
-from tarry.sim.endpoint import Capacity, Endpoint, Manner
+from tarry.sim.backlog.endpoint import Capacity, Endpoint, Manner
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, VirtualService, virtual_service
+from tests.journeys.seeds import seeded
 
 CAPACITY = 200.0
 OUTAGE = 600.0
@@ -20,7 +20,7 @@ class Fragile:
     """An endpoint with a capacity, which is down for ten minutes from an instant on."""
 
     def __init__(self, service: VirtualService, manner: Manner) -> None:
-        draw = random.Random(5).random  # noqa: S311  the same each time
+        draw = seeded(5).random
         self._model = Endpoint(manner, Capacity(steps=((0.0, CAPACITY),)), draw)
         self._service = service
         self.down_from = self.back_at = service.now()
@@ -70,7 +70,7 @@ async def test_ten_thousand_waiting_arrive_as_fast_as_the_endpoint_can_and_no_fa
 async def test_what_always_fails_does_not_keep_the_rest_of_a_backlog_waiting(share: float) -> None:
     async with virtual_service() as service:
         fragile, count = Fragile(service, "brittle"), 4000
-        chance = random.Random(6)  # noqa: S311  the same each time
+        chance = seeded(6)
         poison: dict[str, bool] = {}
         taken: set[str] = set()
 

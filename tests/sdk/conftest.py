@@ -25,7 +25,7 @@ from tarry.service.wire.seal import generate_key
 from tarry.testing.receiver import Arrival, Receiver
 
 KEY = "sdk-tests"
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 class Sdk:

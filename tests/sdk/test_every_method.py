@@ -15,8 +15,8 @@ import svix.api
 from pydantic import BaseModel
 from svix.api import Svix, SvixOptions
 
+from tarry.service.api.http.parsing import when_given
 from tarry.service.api.open import operations
-from tarry.service.api.read import when_given
 from tests.plain_http import PLAIN
 from tests.sdk.conftest import KEY
 

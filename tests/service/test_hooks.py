@@ -40,14 +40,14 @@ def receiver() -> Iterator[Receiver]:
 
 
 async def until(done: Callable[[], object]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not done():  # noqa: ASYNC110  a receiver's thread tells nobody
             await asyncio.sleep(0.01)
 
 
 async def ended(hooks: Hooks, message: Message) -> list[State]:
     """The states of a message's deliveries, once all have ended."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while True:
             states = [delivery.state for _, delivery in await hooks.deliveries(message)]
             if not set(states) & {State.READY, State.WAITING}:
@@ -56,7 +56,7 @@ async def ended(hooks: Hooks, message: Message) -> list[State]:
 
 
 async def finished(hooks: Hooks, task: Task) -> Task:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while (found := await hooks.store.get_task(task.id)).finished_at is None:  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.01)
     return found
@@ -304,7 +304,7 @@ async def test_waiting_to_be_told_ends_when_told_or_when_the_dispatcher_fails() 
         raise RuntimeError("gone")
 
     hooks.running = asyncio.create_task(fail())
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         await hooks.until(asyncio.Event())
     with pytest.raises(RuntimeError, match="gone"):
         await hooks.running

@@ -32,7 +32,7 @@ async def endpoint(hooks: Hooks, shop: Application, receiver: Receiver) -> Endpo
 
 
 async def ended(hooks: Hooks, message: Message) -> tuple[State, Reason]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while True:
             ((_, delivery),) = await hooks.deliveries(message)
             if delivery.ended_at is not None:
@@ -41,7 +41,7 @@ async def ended(hooks: Hooks, message: Message) -> tuple[State, Reason]:
 
 
 async def finished(hooks: Hooks, task: Task) -> Task:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while (found := await hooks.store.get_task(task.id)).finished_at is None:  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.01)
     return found

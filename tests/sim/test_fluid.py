@@ -10,7 +10,7 @@ from tarry.errors import PolicyError, ScenarioError
 from tarry.sim.chance import Chance
 from tarry.sim.fluid import drain_time, sweep
 from tarry.sim.run import Contestant
-from tarry.sim.server import Server
+from tarry.sim.server.model import Server
 
 LOADS = np.array([0.2, 0.3, 0.5, 0.7, 0.85, 0.9])
 

@@ -4,7 +4,7 @@ from tarry.core.policy import Policy
 from tarry.sim.estimate import estimate
 from tarry.sim.headline import headline
 from tarry.sim.run import Contestant, Measure, Scenario
-from tarry.sim.storm import Storm
+from tarry.sim.scenario.storm import Storm
 from tarry.sim.study import Result, Study
 
 Values = dict[str, list[float | None]]

@@ -9,7 +9,7 @@ from tarry.errors import ScenarioError
 from tarry.sim.chance import Chance
 from tarry.sim.estimate import Estimate, estimate
 from tarry.sim.run import Contestant, Curve, Measure, Run
-from tarry.sim.storm import Storm
+from tarry.sim.scenario.storm import Storm
 from tarry.sim.study import Study, study
 
 SLOW, FAST = (Contestant(name, Policy(), None) for name in ("slow", "fast"))

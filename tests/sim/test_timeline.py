@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ def test_arrivals_are_counted_in_buckets_from_0() -> None:
 
 
 def test_a_sum_that_rounding_left_short_of_a_bucket_is_in_it() -> None:
-    assert sum([0.1] * 10, 0.0) < 1
+    assert list(accumulate([0.1] * 10))[-1] < 1  # sum() makes up for rounding since Python 3.12
     counts = run(Timeline(clients=1, retries=10, bucket=1), NoJitter(), Fixed(0.1)).curves
     assert counts["arrivals"].values.tolist() == [9, 1]
 

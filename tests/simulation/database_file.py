@@ -16,9 +16,9 @@ from weakref import finalize
 
 import apsw
 
-from tarry.service.store.sqlite import session, threads
-from tarry.service.store.sqlite.connection import connect, connect_to_read
-from tarry.service.store.sqlite.rows import Row
+from tarry.service.store.sqlite.database import session, threads
+from tarry.service.store.sqlite.database.connection import connect, connect_to_read
+from tarry.service.store.sqlite.database.rows import Row
 from tarry.service.store.sqlite.store import open_sqlite
 
 IN_MEMORY = Path("/dev/shm")  # noqa: S108  a file system in memory, if it is there

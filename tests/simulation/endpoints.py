@@ -34,8 +34,10 @@ class Behaviour(Struct, frozen=True, kw_only=True):
         return self.hangs or (self.failing >= 1 and self.status in _DOWN)
 
 
-_DOWN = frozenset({None, 404, 500, 503})
+_DOWN = frozenset({None, 404, 429, 500, 503})
 HEALTHY = Behaviour()
+HANGS = 2.0
+"""Seconds after which a request hangs."""
 
 
 class Endpoints:
@@ -48,7 +50,8 @@ class Endpoints:
         self.names: dict[str, str] = {}
         """The id of the endpoint at each path."""
         self._messages: dict[str, tuple[int, str]] = {}
-        self._in_flight: dict[int, tuple[str, str, Process]] = {}
+        self._in_flight: dict[int, tuple[str, str, Process, float]] = {}
+        """The endpoint, host, process and beginning of each request."""
         self.last_at: dict[str, float] = {}
         """When a request to an endpoint, or to any endpoint at a host, last began or ended."""
         self._requests = 0
@@ -63,10 +66,15 @@ class Endpoints:
         """Return the endpoints and hosts that have a request of a running worker in flight."""
         return {
             name
-            for endpoint, host, process in self._in_flight.values()
+            for endpoint, host, process, _ in self._in_flight.values()
             if not process.is_dead and not process.is_suspended
             for name in (endpoint, host)
         }
+
+    def hangs(self, host: str) -> bool:
+        """Return whether all requests to a host that are in flight have been for long."""
+        begun_at = (at for _, place, _, at in self._in_flight.values() if place == host)
+        return max(begun_at, default=0.0) < self._loop.time() - HANGS
 
     def sender(self, process: Process) -> "SimulatedSender":
         """Return a worker's way to the endpoints."""
@@ -93,7 +101,7 @@ class Endpoints:
             )
         )
         answer = self._answer(behaviour, path, message, now)
-        self._in_flight[number] = endpoint, host, process
+        self._in_flight[number] = endpoint, host, process, now
         self.last_at[endpoint] = self.last_at[host] = now
         if answer.took >= request.timeout:
             answer = Answer(request.timeout, failure=Kind.TIMEOUT, detail="no answer in time")
@@ -107,7 +115,7 @@ class Endpoints:
         answer: Answer,
         done: Callable[[Answer], None],
     ) -> None:
-        endpoint, host, _ = self._in_flight.pop(number)
+        endpoint, host, *_ = self._in_flight.pop(number)
         now = self._loop.time()
         self.last_at[endpoint] = self.last_at[host] = now
         retry_after = dict(answer.headers).get("retry-after")

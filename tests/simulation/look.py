@@ -118,7 +118,8 @@ class Look:
         view = outlook(row, now=self._clock(), origins=learned)
         if view.scope is not Scope.ENDPOINT:  # endpoints of its host take turns
             host = urlsplit(endpoint.url).hostname or ""
-            if host in busy:
+            # A probe is awaited. At a pace, a request that hangs holds up no other endpoint.
+            if host in busy and (view.rate is None or not self._endpoints.hangs(host)):
                 return
             since = max(since, self._endpoints.last_at.get(host, 0.0))
         message = at_once(self._store.message(endpoint.application, first.message))

@@ -45,6 +45,14 @@ class Process:
         return f"<process {self.name}>"
 
 
+def _take_any(queue: "deque[Call]", random: Callable[[], float]) -> "Call":
+    """Remove any call from a queue and return it."""
+    chosen = int(random() * len(queue))
+    call = queue[chosen]
+    del queue[chosen]
+    return call
+
+
 def process_of(context: contextvars.Context) -> Process | None:
     """Return the process that a context belongs to."""
     return context.get(_process)
@@ -126,47 +134,40 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             events._set_running_loop(None)  # noqa: SLF001  likewise
 
     def _run_to(self, end: float) -> None:
-        timers, runnable, run_one = self._timers, self._runnable, self._run_one
-        wake_timers, lag = self._wake_timers, self._lag
-        while True:
-            if lag:  # time passes while callbacks run
-                wake_timers()
-            if runnable:
-                run_one()
-            elif timers and timers[0][0] <= end:
-                self._now = timers[0][0]
-                self._turns = 0
-                wake_timers()
-            else:
-                self._now = max(self._now, end)
-                return
+        timers = self._timers
+        if self._lag:
+            self._wake_timers()
+        self._run_ready()
+        while timers and timers[0][0] <= end:
+            self._now = timers[0][0]
+            self._turns = 0
+            self._wake_timers()
+            self._run_ready()
+        self._now = max(self._now, end)
 
-    def _wake_timers(self) -> None:
-        timers, now, enqueue = self._timers, self._now, self._enqueue
-        while timers and timers[0][0] <= now:
-            enqueue(heappop(timers)[2])
+    def _run_ready(self) -> None:
+        """Run callbacks until none is ready: each chosen by chance as far as it is free."""
+        timers, runnable, lag = self._timers, self._runnable, self._lag
+        random, any_order, world = self._random, self._any_order, self.world
+        while runnable:
+            place = int(random() * len(runnable)) if len(runnable) > 1 else 0
+            process = runnable[place]
+            queue = process.queue
+            call = _take_any(queue, random) if any_order and len(queue) > 1 else queue.popleft()
+            if not queue:
+                del runnable[place]
+            if call.is_cancelled:
+                continue
+            self._turns += 1
+            if self._turns > MOST_TURNS:
+                raise Spinning(f"{process} goes on and on without letting time pass: {call}")
+            if lag and process is not world:
+                self._now += lag * random()
+            self._run_one(process, call)
+            if lag and timers and timers[0][0] <= self._now:  # time passed
+                self._wake_timers()
 
-    def _run_one(self) -> None:
-        """Run one callback of a process, both chosen by chance as far as they are free."""
-        runnable = self._runnable
-        place = int(self._random() * len(runnable)) if len(runnable) > 1 else 0
-        process = runnable[place]
-        queue = process.queue
-        if self._any_order and len(queue) > 1:
-            chosen = int(self._random() * len(queue))
-            call = queue[chosen]
-            del queue[chosen]
-        else:
-            call = queue.popleft()
-        if not queue:
-            del runnable[place]
-        if call.is_cancelled:
-            return
-        self._turns += 1
-        if self._turns > MOST_TURNS:
-            raise Spinning(f"{process} goes on and on without letting time pass: {call}")
-        if self._lag and process is not self.world:
-            self._now += self._lag * self._random()
+    def _run_one(self, process: Process, call: Call) -> None:
         try:
             call.context.run(call.callback, *call.args)
         except (SystemExit, KeyboardInterrupt):
@@ -175,6 +176,18 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             if process is self.world:
                 raise
             self._on_crash(process, error)
+
+    def _wake_timers(self) -> None:
+        """Queue the callbacks whose time has come."""
+        timers, runnable, now = self._timers, self._runnable, self._now
+        while timers and timers[0][0] <= now:
+            call = heappop(timers)[2]
+            process = call.process
+            if call.is_cancelled or process.is_dead:
+                continue
+            if not process.queue and not process.is_suspended:
+                runnable.append(process)
+            process.queue.append(call)
 
     def _enqueue(self, call: Call) -> None:
         process = call.process
@@ -253,7 +266,12 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         *args: object,
         context: contextvars.Context | None = None,
     ) -> Call:
-        return self.call_at(self._now + delay, callback, *args, context=context)
+        if context is None:
+            context = contextvars.copy_context()
+        call = Call(callback, args, context, context.get(_process, self.world))
+        self._number += 1
+        heappush(self._timers, (self._now + delay, self._number, call))
+        return call
 
     def call_at(
         self,
@@ -290,8 +308,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             process = _process.get(self.world)
             self._on_crash(process, error)
 
-    def get_debug(self) -> bool:
-        return False
+    get_debug = staticmethod(bool)
+    """Return False. Every future and task asks this, and `bool` answers without a Python call."""
 
     def is_running(self) -> bool:
         return True

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from psycopg.sql import SQL, Identifier
 
 from tarry.errors import StoreUnavailable
-from tarry.service.store.postgres import address
-from tarry.service.store.postgres.database import Database
+from tarry.service.store.postgres.database import address
+from tarry.service.store.postgres.database.pool import Database
 from tarry.service.store.postgres.store import CONNECTIONS, PostgresStore
 from tarry.testing.postgres import Cluster
 from tests.simulation.log import Accepted, EndpointChanged, Entry, Requested
@@ -29,10 +29,10 @@ from tests.simulation.store_link import StoreLink
 if TYPE_CHECKING:
     from tarry.service.store.contract import Store
 
-AWAY_FOR = 20.0
+AWAY_FOR = 120.0
 """For how many seconds an observer waits for the server to come back."""
-SIDE_BY_SIDE = 1.0
-"""Two commits that are observed within so many seconds may have been made in any order."""
+ADDING = frozenset({"add", "put_endpoint"})
+"""The methods of the store that add messages and endpoints."""
 _CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
 _DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = %s"
 
@@ -152,22 +152,33 @@ class PostgresBase:
                 time.sleep(0.05)
 
 
-def by_time(entries: Sequence[Entry], deliveries: Container[tuple[str, str]] = ()) -> list[Entry]:
+def by_time(
+    entries: Sequence[Entry],
+    deliveries: Container[tuple[str, str]] = (),
+    *,
+    longest: float = 0.0,
+) -> list[Entry]:
     """Return a log sorted by time, with each message accepted before it is requested.
 
-    A commit is observed when its answer arrives, and a worker may have been quicker. If a message
-    and an endpoint were added side by side, `deliveries` show which of the two was first.
+    A commit is observed when its answer arrives, and a worker may have been quicker. A call that
+    adds a message or an endpoint took `longest` seconds at the most: if two are observed within
+    that time, `deliveries` show which of them was first.
     """
     first: dict[str, float] = {}
-    added: dict[str, float] = {}
+    added: dict[str, EndpointChanged] = {}
     for entry in entries:
         if isinstance(entry, Requested):
             first.setdefault(entry.message, entry.at)
         elif isinstance(entry, EndpointChanged):
-            added.setdefault(entry.endpoint.id, entry.at)
+            added.setdefault(entry.endpoint.id, entry)
 
     def corrected(entry: Accepted) -> Accepted:
-        beside = [one for one, at in added.items() if abs(at - entry.at) < SIDE_BY_SIDE]
+        beside = [
+            change.endpoint.id
+            for change in added.values()
+            if abs(change.at - entry.at) < longest
+            and change.endpoint.application == entry.application
+        ]
         certain = [one for one in entry.endpoints if one not in beside]
         got_it = [one for one in beside if (entry.message, one) in deliveries]
         at = min(entry.at, first.get(entry.message, entry.at))
@@ -181,6 +192,8 @@ class PostgresLink(StoreLink):
     """A process's connection to a real server, with real delays."""
 
     base: PostgresBase
+    longest = 0.0
+    """The time that its longest call took to add a message or an endpoint."""
 
     def cut(self) -> None:
         """Break all connections of the process, as its end does."""
@@ -210,6 +223,8 @@ class PostgresLink(StoreLink):
         if error is not None:
             raise error
         answer = await getattr(self._store, name)(*args, **kwargs)
+        if name in ADDING:
+            self.longest = max(self.longest, self._loop.time() - now)
         self._observe(self._process, name, args, kwargs, answer)
         if self._is_forgetful(now):
             raise StoreUnavailable(f"{name}: the connection was lost")

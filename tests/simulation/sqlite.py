@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from unittest.mock import patch
 
-from tarry.service.store.sqlite import threads
-from tarry.service.store.sqlite.disk import Room
+from tarry.service.store.sqlite.database import threads
+from tarry.service.store.sqlite.database.disk import Room
 from tarry.service.store.sqlite.store import SqliteStore
 from tests.simulation.database_file import DatabaseFile
 

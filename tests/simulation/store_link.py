@@ -8,6 +8,7 @@ import asyncio
 import inspect
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
+from functools import cache
 from random import Random
 from typing import Any, cast
 
@@ -19,6 +20,9 @@ from tests.simulation.planted.bug import Bug, Commit
 
 Observer = Callable[[Process, str, tuple[Any, ...], dict[str, Any], Any], None]
 """Called with every commit: the process, the method, its arguments, and the answer."""
+
+LEASING = frozenset({"lease", "renew"})
+"""The methods of the store that give leases and renew them."""
 
 
 class Trouble:
@@ -92,6 +96,7 @@ class StoreLink:
     ) -> None:
         self._store, self._process, self._loop = store, process, loop
         self._travel, self._troubles, self._random = travel, troubles, chance.random
+        self._everybody, self._own = troubles
         self._observe, self._bug = observe, bug
         self._lost_nudges = lost_nudges
         self.calls: Counter[str] = Counter()
@@ -99,6 +104,8 @@ class StoreLink:
         """Whether the connection was cut: its next call fails."""
         self.worker_ids: set[str] = set()
         """The ids by which this process has asked for leases."""
+        self.leases_until = 0.0
+        """When the last call arrives, or arrived, that may renew its leases."""
 
     @property
     def process(self) -> str:
@@ -130,7 +137,7 @@ class StoreLink:
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever the store has
         """Return a method of the store with delays and faults."""
         step = getattr(self._store, name)
-        if not inspect.iscoroutinefunction(step):
+        if not _takes_time(getattr(step, "__func__", step)):
             return step
 
         commit = self._bug.tamper(name, self._commit(name, step))
@@ -158,8 +165,10 @@ class StoreLink:
         """Send a call; the future gets its answer."""
         self._count(name, args)
         loop = self._loop
-        future = loop.create_future()
+        future: asyncio.Future[Any] = asyncio.Future(loop=loop)
         delay = self._delay(loop.time())
+        if name in LEASING:
+            self.leases_until = max(self.leases_until, loop.time() + delay)
         loop.later_in(loop.world, delay, self._arrive, future, name, commit, args, kwargs)
         return future
 
@@ -168,20 +177,15 @@ class StoreLink:
         if name == "lease":
             self.worker_ids.add(args[0])
 
-    @property
-    def stuck_until(self) -> float:
-        """When calls arrive that are on their way, if they are held up."""
-        everybody, own = self._troubles
-        return max(everybody.stuck_until, own.stuck_until)
-
     def _delay(self, now: float) -> float:
         """Return how long a call travels to the store."""
-        delay, stuck_until = self._way(now), self.stuck_until
+        delay = self._way(now)
+        stuck_until = max(self._everybody.stuck_until, self._own.stuck_until)
         return delay if stuck_until <= now else max(delay, stuck_until - now + self._travel())
 
     def _way(self, now: float) -> float:
         delay = self._travel()
-        everybody, own = self._troubles
+        everybody, own = self._everybody, self._own
         if everybody.slow_until > now:
             delay += everybody.slowness * self._random()
         if own.slow_until > now:
@@ -212,8 +216,7 @@ class StoreLink:
 
     def _is_forgetful(self, now: float) -> bool:
         """Whether the answers of commits are lost."""
-        everybody, own = self._troubles
-        return everybody.forgetful_until > now or own.forgetful_until > now
+        return self._everybody.forgetful_until > now or self._own.forgetful_until > now
 
     def cut(self) -> None:
         """Break the connection: the next call fails."""
@@ -221,8 +224,8 @@ class StoreLink:
 
     def _refusal(self, name: str, args: tuple[Any, ...], now: float) -> StoreError | None:
         """Return the error with which the store refuses a call before it begins, if any."""
-        everybody, own = self._troubles
-        if self.is_broken or everybody.away_until > now or own.away_until > now:
+        away = self._everybody.away_until > now or self._own.away_until > now
+        if away or self.is_broken:
             self.is_broken = False
             return StoreUnavailable(f"{name}: nobody is there")
         if name == "settle" and self._is_poisoned(args[0], now):
@@ -236,6 +239,12 @@ class StoreLink:
             if trouble.poisoned
             for one in settlements
         )
+
+
+@cache
+def _takes_time(method: Callable[..., object]) -> bool:
+    """Whether a method of the store is a coroutine function. Asking that takes a while."""
+    return inspect.iscoroutinefunction(method)
 
 
 def _resolve(future: asyncio.Future[Any], answer: object, error: Exception | None) -> None:

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from tarry.testing.postgres import Cluster, throw_away_cluster
-from tests.simulation.checker.hand_made import HERE, ONE, accepted, added, requested
+from tests.simulation.checker.hand_made import HERE, ONE, accepted, added, log_of, requested
 from tests.simulation.loop import Process
 from tests.simulation.postgres import PostgresBase, by_time
 from tests.simulation.run import run
@@ -86,6 +86,12 @@ def test_a_message_is_accepted_before_it_is_requested() -> None:
 
 def test_a_message_that_was_added_beside_an_endpoint_went_there_if_it_has_a_delivery() -> None:
     for at in (1.5, 2.5):
-        assert accepted(2, endpoints=()) in by_time([added(at), accepted(2)])
-        assert accepted(2) in by_time([added(at), accepted(2)], {(ONE, HERE)})
-    assert accepted(2) in by_time([added(0.5), accepted(2)])
+        log = log_of(added(at), accepted(2))
+        assert accepted(2, endpoints=()) in by_time(log, longest=0.6)
+        assert accepted(2) in by_time(log, {(ONE, HERE)}, longest=0.6)
+        assert accepted(2) in by_time(log, longest=0.4)
+
+
+def test_a_message_that_was_added_beside_an_endpoint_of_another_tenant_does_not_go_there() -> None:
+    log = log_of(added(1.9, application="app_two"), accepted(2, endpoints=()))
+    assert accepted(2, endpoints=()) in by_time(log, {(ONE, HERE)}, longest=0.6)

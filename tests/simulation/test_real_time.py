@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -11,6 +11,14 @@ from tests.simulation.loop import Process
 from tests.simulation.real_time import RealTimeLoop
 
 LONG, SHORT = 0.2, 0.05
+PATIENCE = 60.0
+
+
+def run_until(loop: RealTimeLoop, done: Callable[[], bool]) -> None:
+    """Run until something is so; a test that waits in vain fails at its next line."""
+    end = loop.time() + PATIENCE
+    while not done() and loop.time() < end:
+        loop.run_for(SHORT / 5)
 
 
 @pytest.fixture
@@ -38,7 +46,7 @@ def test_a_suspended_process_goes_on_where_it_was(loop: RealTimeLoop) -> None:
     loop.run_for(LONG)
     assert len(seen) == before > 0
     loop.go_on(process)
-    loop.run_for(SHORT)
+    run_until(loop, lambda: len(seen) > before)
     assert len(seen) > before
 
 
@@ -61,7 +69,7 @@ def test_what_comes_to_a_socket_waits_for_a_suspended_process(loop: RealTimeLoop
         loop.run_for(LONG)
         assert seen == []
         loop.go_on(process)
-        loop.run_for(SHORT)
+        run_until(loop, lambda: bool(seen))
     assert seen == [b"ab"]
 
 
@@ -82,7 +90,7 @@ def test_a_killed_process_does_nothing_more_until_it_is_cleared_away(loop: RealT
     assert seen == []
     loop.revive(process)
     task.cancel()
-    loop.run_for(SHORT)
+    run_until(loop, lambda: bool(seen))
     assert seen == ["cleared away"]
 
 
@@ -94,7 +102,7 @@ def test_callbacks_run_in_the_process_that_they_are_for(loop: RealTimeLoop) -> N
     loop.run_to(loop.time() + SHORT)
     assert seen == ["world"]
     loop.go_on(process)
-    loop.run_for(SHORT)
+    run_until(loop, lambda: len(seen) == 2)
     assert seen == ["world", "suspended"]
 
 

@@ -9,11 +9,12 @@ import pytest
 
 from tests.simulation.endpoints import Behaviour
 from tests.simulation.generate import generate
-from tests.simulation.log import EndpointChanged
+from tests.simulation.log import Answered, EndpointChanged
 from tests.simulation.run import run
 from tests.simulation.steps import (
     AddApplication,
     AddEndpoint,
+    AnyStep,
     Behave,
     Conditions,
     Delete,
@@ -75,6 +76,22 @@ def test_an_endpoint_whose_deletion_a_failover_lost_goes_on() -> None:
     changes = [entry for entry in outcome.log if isinstance(entry, EndpointChanged)]
     assert [change.endpoint.standing for change in changes[2:]] == ["deleted", "enabled"]
     assert outcome.violations == []
+
+
+def test_an_endpoint_that_hangs_does_not_hold_up_others_of_a_host_that_is_back() -> None:
+    refuses = Behaviour(failing=1.0, status=None)
+    steps: list[AnyStep] = [
+        *(AddApplication(at=0, application=number) for number in range(3)),
+        *(AddEndpoint(at=0.5, application=n % 3, endpoint=n, origin=0) for n in range(6)),
+        Behave(at=1, origin=0, behaviour=refuses),
+        *(Send(at=1.5, application=n, message=30 * n, count=30, apart=0.02) for n in range(3)),
+        Behave(at=15, endpoint=0, behaviour=Behaviour(hangs=True)),
+        Behave(at=15, origin=0, behaviour=Behaviour(latency=0.02)),
+    ]
+    outcome = run(History(Conditions(seed=1, length=30), tuple(steps)))
+    assert outcome.violations == []
+    taken = [entry for entry in outcome.log if isinstance(entry, Answered) and entry.is_taken]
+    assert sum(entry.at < 25 for entry in taken) == 5 * 30
 
 
 @pytest.mark.parametrize("seed", range(20, 32))

@@ -4,8 +4,8 @@ from contextlib import closing
 
 from msgspec.structs import replace
 
-from tarry.service.store.sqlite.connection import connect
-from tarry.service.store.sqlite.rows import Row
+from tarry.service.store.sqlite.database.connection import connect
+from tarry.service.store.sqlite.database.rows import Row
 from tests.simulation.database_file import DatabaseFile
 from tests.simulation.generate import Frame, generate
 from tests.simulation.run import run

@@ -94,6 +94,17 @@ def test_what_is_stuck_arrives_late() -> None:
     assert 5 <= committed_at < 6.1
 
 
+def test_a_call_on_its_way_renews_leases_until_it_arrives() -> None:
+    scene = Scene()
+    scene.trouble.hold_up(5)
+    scene.ask(scene.link.store.add_environment("org_a"))
+    scene.loop.run_to(1)
+    assert scene.link.leases_until == 0.0
+    scene.ask(scene.link.store.renew("worker", [], length=10))
+    scene.loop.run_to(2)
+    assert 5 <= scene.link.leases_until < 6.1
+
+
 def test_a_commit_is_made_although_its_process_was_killed_on_the_way() -> None:
     scene = Scene()
     scene.ask(scene.link.store.add_environment("org_a"))

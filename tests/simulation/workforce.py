@@ -179,7 +179,7 @@ class Workforce:
 
     def _gone(self, kind: str, worker: Worker) -> None:
         now = self._loop.time()
-        renewed_at = max(now, worker.link.stuck_until)  # by a call that is on its way
+        renewed_at = max(now, worker.link.leases_until)  # by a call that is on its way
         self._fault(kind, now, renewed_at + self.reclaimed_after, worker)
         self._count(now)
 

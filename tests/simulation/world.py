@@ -189,15 +189,19 @@ class World:
                 self._workforce.end()
         finally:
             if isinstance(self.loop, RealTimeLoop):
-                links = [link for link in self.links if isinstance(link, PostgresLink)]
-                self.loop.shut_down(*(link.close() for link in links))
+                self.loop.shut_down(*(link.close() for link in self._real_links))
             self._base.close()
         if isinstance(self._base, PostgresBase):
             if self._base.deadlocks:
                 text = f"the server has counted {self._base.deadlocks} deadlocks"
                 self.log.add(Crashed(ending.at, "server", text))
-            self.log.entries = by_time(self.log.entries, ending.deliveries)
+            longest = max(link.longest for link in self._real_links)
+            self.log.entries = by_time(self.log.entries, ending.deliveries, longest=longest)
         return ending
+
+    @property
+    def _real_links(self) -> list[PostgresLink]:
+        return [link for link in self.links if isinstance(link, PostgresLink)]
 
     def _run(self) -> None:
         at_once(self.store.put_environment(DEFAULT))

@@ -17,7 +17,7 @@ from tarry.errors import TarryError
 from tarry.testing.postgres import Cluster, open_to_all, throw_away_cluster
 from tarry.testing.postgres_programs import ORIGINS, Origin, Programs, find_programs
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 SOURCE = Path(tarry.__file__).parent
 HOLD_A_CLUSTER = """
 import signal, sys, time

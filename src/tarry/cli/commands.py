@@ -9,35 +9,35 @@ from typing import Any
 
 import click
 
-from tarry.cli.app import app
-from tarry.cli.attempt import attempt
-from tarry.cli.backup import backup
 from tarry.cli.bench.command import bench
 from tarry.cli.completion import completion
-from tarry.cli.defaults import policy as default_policy
-from tarry.cli.defaults import quota
 from tarry.cli.doctor.command import doctor
-from tarry.cli.endpoint import endpoint
-from tarry.cli.event_type import event_type
 from tarry.cli.exit_codes import INTERRUPTED, WRONG
-from tarry.cli.explain import explain
 from tarry.cli.extras import needed_for
-from tarry.cli.key import key
-from tarry.cli.lane import lane, pause, policy, probe, resume, stats
-from tarry.cli.listen import listen
-from tarry.cli.message import message
-from tarry.cli.migrate import migrate
-from tarry.cli.openapi import openapi
-from tarry.cli.recommend import recommend
-from tarry.cli.recover import recover
-from tarry.cli.seal import seal
-from tarry.cli.send import send
-from tarry.cli.serve import api, serve
-from tarry.cli.signing import headers, rotate, secret
-from tarry.cli.storm import storm
-from tarry.cli.task import task
-from tarry.cli.undelivered import undelivered
-from tarry.cli.worker import worker
+from tarry.cli.listen.command import listen
+from tarry.cli.resources.app import app
+from tarry.cli.resources.attempt import attempt
+from tarry.cli.resources.defaults import policy as default_policy
+from tarry.cli.resources.defaults import quota
+from tarry.cli.resources.endpoint import endpoint
+from tarry.cli.resources.event_type import event_type
+from tarry.cli.resources.lane import lane, pause, policy, probe, resume, stats
+from tarry.cli.resources.message import message
+from tarry.cli.resources.recover import recover
+from tarry.cli.resources.send import send
+from tarry.cli.resources.signing import headers, rotate, secret
+from tarry.cli.resources.task import task
+from tarry.cli.resources.undelivered import undelivered
+from tarry.cli.service.backup import backup
+from tarry.cli.service.key import key
+from tarry.cli.service.migrate import migrate
+from tarry.cli.service.openapi import openapi
+from tarry.cli.service.seal import seal
+from tarry.cli.service.serve import api, serve
+from tarry.cli.service.worker import worker
+from tarry.cli.storm.command import storm
+from tarry.cli.storm.explain import explain
+from tarry.cli.storm.recommend import recommend
 from tarry.core.schema import schema_text
 
 

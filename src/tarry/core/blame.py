@@ -147,8 +147,8 @@ def blame(
     """Return whose failure an attempt is, and how many failures the gate counts.
 
     The first row that fits decides. "Accepted since" means: the endpoint accepted another message
-    that was sent after this one first failed or was refused, and it accepted one in the last minute
-    (ten minutes for a refusal). Notes below the table explain why a row is needed.
+    that was sent after this one last failed, or was first refused, and it accepted one in the last
+    minute (ten minutes for a refusal). Notes below the table explain why a row is needed.
 
     =========  ======  ==========================================  =========  ===========
     trouble    gate    known                                       whose      gate counts

@@ -40,7 +40,7 @@ class Charge(Value):
 class DeliveryFacts(Value):
     """The facts about one delivery.
 
-    The endpoint first refused it at `refused_at`. It first failed at the cost of an attempt at
+    The endpoint first refused it at `refused_at`. It last failed at the cost of an attempt at
     `failed_at`; `charge` holds the latest such attempts. It failed `slowed` times because of the
     lane's pace, the first time at `slowed_at`, and waits `pause` seconds since the last time.
     """
@@ -85,12 +85,11 @@ class DeliveryFacts(Value):
         """
         if self.charge is not None and self.charge.at >= accepted:
             charge = charge.replace(attempts=self.charge.attempts)
-        return self.replace(failed_at=min(self.failed_at, charge.at), charge=charge)
+        return self.replace(failed_at=charge.at, charge=charge)
 
     def give_back(self, accepted: float) -> "DeliveryFacts":
         """Forget the attempts that failed since the endpoint last accepted a message."""
-        first = NEVER if self.failed_at >= accepted else self.failed_at
-        return self.replace(charge=None, failed_at=first)
+        return self if self.failed_at < accepted else self.replace(charge=None, failed_at=NEVER)
 
     def settle_down(self) -> "DeliveryFacts":
         """Forget failures that were put down to the pace: the lane has no pace any more."""

@@ -26,10 +26,18 @@ def interval(rule: PacerRule, pace: Pace, *, now: float, waiting: int) -> float:
         # With a small backlog, wait as long as the outage has lasted. With a larger one, probe
         # sooner: a short outage is followed by a short drain, and a late probe would cost a large
         # share of it.
-        eager = (rule.least_probes / allowed) ** 1.5
-        pause = min(age * eager, _rest(rule, allowed, eager))
+        eager = (rule.least_probes / allowed) ** 1.4
+        pause = min(_young(age, eager), _rest(rule, allowed, eager))
     drain = 0.0 if pace.capacity is None else OF_THE_DRAIN * waiting / pace.capacity
     return min(LONGEST, max(SHORTEST, pause * (1 + ROUNDING), drain))
+
+
+def _young(age: float, eager: float) -> float:
+    """Return the seconds between probes of a young outage: they grow from the first second on.
+
+    A constant interval at first would cost more probes, and save less, than a shorter one later.
+    """
+    return SHORTEST + (age - SHORTEST) * eager
 
 
 def _rest(rule: PacerRule, allowed: int, eager: float) -> float:
@@ -40,7 +48,7 @@ def _rest(rule: PacerRule, allowed: int, eager: float) -> float:
     lane to the same moment at the end.
     """
     age, left = SHORTEST, allowed - rule.failures - 1
-    while (young := max(SHORTEST, age * eager)) < (rule.span - age) / left:
+    while (young := _young(age, eager)) < (rule.span - age) / left:
         age, left = age + young, left - 1
     return (rule.span - age) / left
 

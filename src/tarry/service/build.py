@@ -74,7 +74,7 @@ async def open_store(
     check_count("disk_reserve", disk_reserve, least=0)
     match scheme(url):
         case "sqlite":
-            from tarry.service.store.sqlite.disk import Room  # noqa: PLC0415  only if used
+            from tarry.service.store.sqlite.database.disk import Room  # noqa: PLC0415  only if used
             from tarry.service.store.sqlite.store import open_sqlite  # noqa: PLC0415  likewise
 
             path = sqlite_path(url)
@@ -145,14 +145,14 @@ async def migrator(url: str) -> AsyncIterator[Migrator]:
     """Provide the migrator of the database at a URL."""
     match scheme(url):
         case "sqlite":
-            from tarry.service.store.sqlite.schema import (  # noqa: PLC0415  only if used
+            from tarry.service.store.sqlite.migrate.schema import (  # noqa: PLC0415  only if used
                 SqliteMigrator,
             )
 
             yield SqliteMigrator(sqlite_path(url))
         case "postgresql" | "postgres":
             _refuse_missing_driver(url)
-            from tarry.service.store.postgres.schema import (  # noqa: PLC0415  it needs an extra
+            from tarry.service.store.postgres.migrate.schema import (  # noqa: PLC0415  it needs an extra
                 open_migrator,
             )
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tarry.core import checks
 from tarry.errors import ScenarioError
 from tarry.sim.run import Floats
-from tarry.sim.tally import ENOUGH
+from tarry.sim.server.metrics import ENOUGH
 
 STEPS = 10
 """The number of simulation steps in a timeout."""

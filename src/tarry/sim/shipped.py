@@ -2,8 +2,8 @@
 
 from importlib.resources import files
 
-from tarry.sim.scenario import from_toml
-from tarry.sim.storm import Storm
+from tarry.sim.scenario.reader import from_toml
+from tarry.sim.scenario.storm import Storm
 
 FOLDER = files("tarry") / "scenarios"
 SUFFIX = ".toml"

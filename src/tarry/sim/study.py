@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tarry.sim.chance import Chance
 from tarry.sim.estimate import Estimate, estimate
 from tarry.sim.run import Contestant, Curve, Measure, Run
-from tarry.sim.storm import Storm
+from tarry.sim.scenario.storm import Storm
 
 RECOVERY = "recovery"
 RECOVERED = "recovered"

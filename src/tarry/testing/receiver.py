@@ -31,7 +31,7 @@ from typing import IO, Literal, NamedTuple, Self, cast
 import uvloop
 
 from tarry.errors import TarryError
-from tarry.sim.endpoint import MANNERS, Capacity, Endpoint, Manner
+from tarry.sim.backlog.endpoint import MANNERS, Capacity, Endpoint, Manner
 
 Down = Literal["refuse", "hang"] | int
 """How it is down: it refuses connections, never answers, or always answers this status."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 TLS_HELLO = b"\x16"
-PATIENCE = 60.0  # how long a test waits for what should happen at once
+PATIENCE = 120.0  # how long a test waits for what should happen at once
 
 
 @dataclass

@@ -118,7 +118,7 @@ def test_the_sink_ends_with_the_process_that_started_it() -> None:
         socket.create_connection((place.hostname, place.port)).close()
         os.kill(owner.pid, signal.SIGKILL)
     with pytest.raises(ConnectionRefusedError):
-        knock_for(30, place.hostname, place.port)
+        knock_for(120, place.hostname, place.port)
 
 
 def knock_for(seconds: float, host: str | None, port: int | None) -> None:

@@ -58,7 +58,7 @@ async def until(
     **query: Any,  # noqa: ANN401  a query
 ) -> list[dict[str, Any]]:
     """Look at a list until it is as it should be."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not done(found := await got(client, way, **query)):  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.01)
     return found

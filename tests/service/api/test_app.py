@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from tarry.errors import StoreUnavailable
-from tarry.service.api.call import Call
+from tarry.service.api.resources.call import Call
 from tests.plain_http import PLAIN
 
 pytestmark = pytest.mark.anyio

@@ -141,6 +141,15 @@ async def test_one_that_is_woken_may_set_its_alarm_again() -> None:
 
 
 @virtually
+async def test_an_alarm_that_is_cancelled_takes_no_entry() -> None:
+    alarms = Loop().alarms
+    lane = Lane(alarms)
+    alarms.set(lane, asyncio.get_running_loop().time() + 5)
+    alarms.set(lane, math.inf)
+    assert alarms.entries == 1  # that of the alarm that was set
+
+
+@virtually
 async def test_thousands_wait_for_one_timer() -> None:
     loop = Loop()
     lanes = [Lane(loop.alarms) for _ in range(5000)]
@@ -174,3 +183,12 @@ async def test_outdated_alarms_are_removed_only_when_they_are_as_many_as_the_liv
     for number in range(500):
         loop.alarms.set(lanes[0], 7200.0 + number)
     assert loop.alarms.entries == 2 * SPARE_ALARMS + 500  # to remove them takes a while
+
+
+@virtually
+async def test_an_alarm_that_is_set_again_for_the_same_time_takes_one_entry() -> None:
+    alarms = Loop().alarms
+    lane = Lane(alarms)
+    for _ in range(3):
+        alarms.set(lane, 5.0)
+    assert alarms.entries == 1

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tarry.service.dispatch.clock import Timer
-from tarry.service.dispatch.context import Context
+from tarry.service.dispatch.context import Context, Counters
 from tarry.service.model import ids
 from tarry.service.model.lane import Notice
 from tarry.service.model.settings import Limits, Parking
@@ -78,3 +78,18 @@ def test_a_notice_says_what_happened_to_which_endpoint() -> None:
 def test_there_are_as_many_slots_as_the_limits_say() -> None:
     context = a_context(in_flight=12)
     assert context.slots.free == 12
+
+
+def test_each_event_is_counted_once_where_it_belongs() -> None:
+    counters = Counters()
+    counters.count_sent(probe=False)
+    counters.count_sent(probe=True)
+    counters.count_delivered()
+    counters.count_failed()
+    counters.count_failed(3)
+    counters.count_stale()
+    counters.count_stalled()
+    counters.count_unwritable()
+    assert (counters.sent, counters.probes) == (2, 1)
+    assert (counters.delivered, counters.failed) == (1, 4)
+    assert (counters.stale, counters.stalled, counters.unwritable) == (1, 1, 1)

@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 import pytest
 
+from tarry.service.dispatch.dispatcher import LEAVING
 from tarry.service.model import ids
 from tarry.service.model.application import SHARDS
 from tarry.service.model.delivery import State
+from tarry.service.model.lane import Lease
 from tarry.service.model.settings import Limits
 from tarry.service.wire.exchange import Answer
 from tarry.testing.samples import ENVIRONMENT
@@ -156,3 +159,33 @@ async def test_nothing_of_a_dispatcher_that_was_cancelled_goes_on() -> None:
         assert len(service.sender.sent) == sent
         await asyncio.sleep(20)
         await service.start()
+
+
+class SlowRelease(Shaky):
+    """Takes half a second to give shards back."""
+
+    async def release(self, leases: Sequence[Lease]) -> None:
+        await asyncio.sleep(LEAVING / 2)
+        await self._store.release(leases)
+
+
+@virtually
+async def test_who_is_in_a_hurry_still_has_a_moment_to_give_the_shards_back() -> None:
+    async with virtual_service(through=Between(SlowRelease)) as service:
+        await asyncio.sleep(1)
+        asyncio.get_running_loop().call_later(0.2, service.dispatcher.hurry)
+        await service.stop()
+        assert service.dispatcher.drained
+
+
+@virtually
+async def test_nothing_is_sent_once_it_is_told_to_stop() -> None:
+    async with virtual_service(limits=Limits(grace=5.0)) as service:
+        await service.add_endpoint("a.example", lambda _r, _n: Answer(1.0, status=200))
+        await service.add(500)
+        await asyncio.sleep(0.5)
+        sent, stopped_at = len(service.sender.sent), service.now()
+        await service.stop()
+        assert 0 < sent == len(service.sender.sent)
+        assert service.now() - stopped_at < 1
+        assert service.dispatcher.drained

@@ -23,7 +23,7 @@ async def test_what_was_sent_and_what_waits_is_counted() -> None:
         async with open_hooks("memory:", sealing_keys=keys, allow_network=here) as hooks:
             shop = await hooks.application("shop")
             await hooks.add_endpoint(shop, receiver.url)
-            async with hooks.dispatching() as dispatcher, asyncio.timeout(20):
+            async with hooks.dispatching() as dispatcher, asyncio.timeout(120):
                 await hooks.send(shop, "a", {})
                 while not gauges(dispatcher).delivered:  # noqa: ASYNC110  it tells nobody
                     await asyncio.sleep(0.01)

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from tarry.errors import StoreError, StoreUnavailable
-from tarry.service.dispatch.loops import AGAIN, Signals, repeat
+from tarry.service.dispatch.work import AGAIN, Signals, repeat
 
 pytestmark = pytest.mark.anyio
 
@@ -54,7 +54,7 @@ class Steps:
 
 async def played(steps: Steps, every: float | None, signal: asyncio.Event | None = None) -> None:
     task = asyncio.create_task(repeat(steps.one_step, every, signal=signal, draw=lambda: 0.0))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         await steps.done.wait()
     task.cancel()
 
@@ -79,7 +79,7 @@ async def test_what_the_database_did_not_let_be_done_is_tried_again_and_told_onc
 ) -> None:
     away = StoreUnavailable("down")
     with caplog.at_level(logging.WARNING):
-        await played(Steps(away, away, None, None), 0.001)
+        await played(Steps(away, away, away, None, None), 0.001)
     told = [record.getMessage() for record in caplog.records]
     assert told == [f"waiting (one_step): {away}", "going on (one_step)"]
 
@@ -102,7 +102,31 @@ async def test_a_recovery_is_told_once_and_only_after_a_failure() -> None:
     recoveries: list[int] = []
     recovered = lambda: recoveries.append(len(steps.errors))  # noqa: E731  one line says it
     task = asyncio.create_task(repeat(steps.one_step, 0.0, draw=lambda: 0.0, recovered=recovered))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         await steps.done.wait()
     task.cancel()
     assert recoveries == [2]
+
+
+async def test_a_step_that_failed_is_tried_again_without_its_signal() -> None:
+    signal = asyncio.Event()
+    await played(Steps(StoreUnavailable("away"), None), None, signal)
+
+
+async def test_each_failure_in_a_row_makes_the_pause_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        pauses.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", noted)
+    away = StoreUnavailable("away")
+    steps = Steps(away, away, away, None, away, None)
+    task = asyncio.create_task(repeat(steps.one_step, 7.0, draw=lambda: 1.0))
+    await steps.done.wait()
+    task.cancel()
+    assert pauses == pytest.approx([0.1, 0.2, 0.4, 7.0, 0.1])

@@ -1,11 +1,12 @@
 """Many dicts that are empty are one, and nobody can write into what is everybody's."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tarry.service.dispatch.sparse import NOTHING, put, without
+from tarry.service.dispatch.sparse import NOTHING, Single, put, put_one, without, without_one
 
 
 def test_what_is_put_into_nothing_is_ones_own() -> None:
@@ -42,3 +43,38 @@ def test_nobody_writes_into_what_is_everybodys(write: Callable[[dict[str, int]],
     with pytest.raises(TypeError, match="everybody"):
         write(NOTHING)
     assert NOTHING == {}
+
+
+def test_a_single_item_takes_less_memory_than_a_dict_and_reads_like_one() -> None:
+    kept = put_one(NOTHING, 5, "a")
+    assert isinstance(kept, Single)
+    assert sys.getsizeof(kept) < sys.getsizeof({5: "a"}) / 4
+    assert dict(kept) == {5: "a"}
+    assert (list(kept), list(kept.values()), len(kept)) == ([5], ["a"], 1)
+    assert (5 in kept, 6 in kept, kept.get(6)) == (True, False, None)
+
+
+def test_the_same_key_replaces_a_single_item() -> None:
+    kept = put_one(put_one(NOTHING, 5, "a"), 5, "b")
+    assert isinstance(kept, Single)
+    assert dict(kept) == {5: "b"}
+    more = put_one(put_one(kept, 6, "c"), 6, "d")
+    assert dict(put_one({6: "c"}, 6, "d")) == {6: "d"}
+    assert more == {5: "b", 6: "d"}
+
+
+def test_a_second_item_makes_it_a_dict_and_later_ones_go_into_the_same_dict() -> None:
+    two = put_one(put_one(NOTHING, 5, "a"), 6, "b")
+    assert isinstance(two, dict)
+    assert put_one(two, 7, "c") is two
+    assert list(two.items()) == [(5, "a"), (6, "b"), (7, "c")]
+
+
+def test_the_last_item_of_a_single_or_a_dict_leaves_nothing() -> None:
+    one = put_one(NOTHING, 5, "a")
+    assert without_one(one, 6) is one
+    assert without_one(one, 5) is NOTHING
+    assert without_one(NOTHING, 5) is NOTHING
+    two = put_one(put_one(NOTHING, 5, "a"), 6, "b")
+    assert without_one(two, 5) == {6: "b"}
+    assert without_one(two, 6) is NOTHING

@@ -6,9 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from tarry.service.dispatch.lane.pending_attempt import settlement
-from tarry.service.dispatch.loops import Signals
 from tarry.service.dispatch.outcomes.judge import Ruling
-from tarry.service.dispatch.work import Work
+from tarry.service.dispatch.work import Signals, Work
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Change, Known

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from tarry.errors import SettingsError
-from tarry.service.api.messages import read_messages
-from tarry.service.api.problem import Invalid, TooLarge
+from tarry.service.api.http.problem import Invalid, TooLarge
+from tarry.service.api.resources.messages.bodies import read_messages
 from tarry.service.model.allowed import MOST_BYTES, check_names, check_size
 
 NAMES: dict[str, Any] = {"event_type": "a.b-c_D7", "event_id": None, "channels": (), "tags": ()}

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 
-from tarry.service.store.postgres.schema import STEPS
+from tarry.service.store.postgres.migrate.schema import STEPS
 
 KEPT = {"migration", "shard"}
 

@@ -91,12 +91,14 @@ class PostgresMachine(StoreMachine):
 
 
 @pytest.mark.slow
+@pytest.mark.hypothesis  # for ./dev test --long, which takes many more examples of these
 @pytest.mark.timeout(600)  # a failure is made small before it is told
 def test_sqlite_does_what_the_model_does() -> None:
     run_state_machine_as_test(SqliteMachine, settings=steps())
 
 
 @pytest.mark.slow
+@pytest.mark.hypothesis  # for ./dev test --long, which takes many more examples of these
 @pytest.mark.timeout(600)  # likewise
 def test_postgres_does_what_the_model_does(tarry_database: str) -> None:
     with psycopg.connect(tarry_database, autocommit=True) as connection:

@@ -95,7 +95,7 @@ async def send(
     answers: asyncio.Queue[Answer] = asyncio.Queue()
     client.send(Request(target, headers, body, **limits), answers.put_nowait)
     assert answers.empty()
-    return await asyncio.wait_for(answers.get(), 30)
+    return await asyncio.wait_for(answers.get(), 120)
 
 
 def test_a_request_arrives_as_it_was_made(run: Run[None]) -> None:
@@ -438,7 +438,7 @@ def test_a_name_that_tls_cannot_spell_is_a_failure(run: Run[None]) -> None:
             port = urlsplit(receiver.url).port or 0
             answer = await send(client, Target("https", "a" * 64 + ".example", port, "/"))
             assert answer.failure is Kind.TRANSIENT
-            assert "UnicodeError" in answer.detail
+            assert "Unicode" in answer.detail
 
     with zoo.receiver("tls") as receiver:
         run(play())

@@ -397,7 +397,7 @@ def test_a_system_that_hangs_for_one_tenants_names_answers_those_of_the_others(
             looking.ask(host, "a", lambda _: None)
         for number in range(16):
             looking.ask(f"good{number}", f"b{number}", found.put_nowait)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             assert [await found.get() for _ in range(16)] == [GOOD] * 16
         looking.close()
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 TIMEOUT = 0.6
 """Seconds for attempts that only time can end; the others get more, for machines that are busy."""
-CUT = 2.0
+CUT = 4.0
 """Seconds for attempts whose answer has to have begun by then."""
 PATIENCE = 30.0
 GRACE = 10.0
@@ -170,7 +170,8 @@ def test_all_of_them_at_once_do_not_hold_up_a_calm_exchange(kind: str) -> None:
                 await calmly(sender, receivers[0], b"calm")
                 took.append(monotonic() - began_at)
             await asyncio.gather(*met)
-        assert sorted(took)[len(took) // 2] < TIMEOUT / 2
+        # The others take seconds: if they held it up, there would have been time for few of them.
+        assert len(took) > 5, took
 
     with ExitStack() as zoo_open:
         receivers = [zoo_open.enter_context(zoo.receiver(name)) for name in names]

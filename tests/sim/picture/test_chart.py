@@ -13,7 +13,7 @@ from tarry.core.policy import Policy
 from tarry.sim.estimate import estimate
 from tarry.sim.picture.chart import figures, pictures, write_plot
 from tarry.sim.run import Contestant, Curve
-from tarry.sim.storm import Storm
+from tarry.sim.scenario.storm import Storm
 from tarry.sim.study import Result, Study, study
 from tarry.sim.timeline import Timeline
 

@@ -18,7 +18,7 @@ from tarry.sim.headline import headline
 from tarry.sim.picture.report import report, write_report
 from tarry.sim.picture.scale import amount
 from tarry.sim.run import Contestant, Curve, Measure
-from tarry.sim.storm import Storm
+from tarry.sim.scenario.storm import Storm
 from tarry.sim.study import Result, Study, study
 from tarry.sim.timeline import Timeline
 

@@ -2,8 +2,8 @@ from statistics import fmean
 
 import pytest
 
+from tarry.sim.backlog.endpoint import MANNERS, Manner
 from tarry.sim.chance import Chance
-from tarry.sim.endpoint import MANNERS, Manner
 from tarry.sim.recommend.coordinated import Paced, paced, play, probe_interval, rule_of_thumb
 from tarry.sim.recommend.wish import Wish
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tarry.core.backoff import Backoff, Exponential, Fixed
 from tarry.core.jitter import Equal, Full, Jitter, Percent, Smooth
 from tarry.core.policy import Policy
-from tarry.sim.backlog import Backlog
+from tarry.sim.backlog.model import Backlog
 from tarry.sim.chance import Chance
 from tarry.sim.recommend.limits import limited, upward
 from tarry.sim.run import Contestant

@@ -2,7 +2,7 @@ import pytest
 
 from tarry.core.backoff import Exponential, Fixed
 from tarry.core.jitter import Equal, Full
-from tarry.sim.backlog import Backlog
+from tarry.sim.backlog.model import Backlog
 from tarry.sim.chance import Chance
 from tarry.sim.recommend.candidates import Candidate
 from tarry.sim.recommend.miniature import Floor, Size, cost, fitting, play

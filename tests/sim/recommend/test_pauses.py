@@ -6,8 +6,8 @@ import pytest
 from tarry.core.backoff import Backoff, Exponential, Fixed
 from tarry.core.jitter import Equal, Full, Jitter, NoJitter, Percent, Smooth
 from tarry.core.policy import Policy
+from tarry.sim.backlog.due_times import DueTimes
 from tarry.sim.chance import Chance
-from tarry.sim.crowd import Crowd
 from tarry.sim.recommend.pauses import pauses
 
 
@@ -33,7 +33,7 @@ def test_smooth_jitter_waits_as_long_as_a_crowd_does() -> None:
     policy = Policy(
         backoff=Exponential(base=1, cap=40), jitter=Smooth(), attempts=None, within=None
     )
-    crowd = Crowd(policy, np.zeros(2000), Chance(5).stream("jitter"))
+    crowd = DueTimes(policy, np.zeros(2000), Chance(5).stream("jitter"))
     everybody = np.arange(2000)
     for _ in range(70):
         crowd.fail(everybody, crowd.due.copy())

@@ -70,11 +70,11 @@ def attempts(facts: Facts) -> Iterator[Violation]:
             for request in requests
             if not request.is_down
             and request.at < asked_at
-            and request.request not in overloaded[endpoint]
-            and _takes_others(facts, request)
             and request.request in facts.answers
             and not facts.answers[request.request].is_success
             and facts.answers[request.request].status != THROTTLED
+            and request.request not in overloaded[endpoint]
+            and _takes_others(facts, request)
         ]
         allowed = attempts_allowed(facts, endpoint) + UNCOUNTED
         if len(failed) > allowed:

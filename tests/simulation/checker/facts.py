@@ -30,6 +30,10 @@ DELAYS = frozenset({"handed over", "nobody at work"})
 """Faults that only delay, and excuse nothing else."""
 
 
+OF_WORKERS = frozenset({"killed", "ended", "suspended"})
+"""Faults of a worker alone: all that it has written is there."""
+
+
 LATELY = 60.0
 """Seconds after which the service has forgotten that an endpoint accepted a message."""
 
@@ -66,6 +70,8 @@ class Facts:
         for request in self.all(Requested):
             self.requests[request.message, request.endpoint].append(request)
             self.at_endpoint[request.endpoint].append(request)
+        self.unwanted: dict[str, frozenset[int]] = {}
+        """The requests with unwanted event types, of the endpoints that a rule asked about."""
 
     def all(self, kind: type[EntryT]) -> list[EntryT]:
         """Return all entries of one kind, in the order in which things happened."""
@@ -98,6 +104,13 @@ class Facts:
             if hit and in_force and about_all:
                 return fault
         return None
+
+    def store_failed_between(self, since: float, until: float) -> bool:
+        """Whether a worker may not have been able to write, or its commits may have been lost."""
+        return any(
+            fault.kind not in OF_WORKERS | DELAYS and fault.at <= until and fault.until >= since
+            for fault in self.faults
+        )
 
     def poisoned_between(self, since: float, until: float, *, message: str) -> bool:
         """Whether settlements of a message could not be written at some time in between."""

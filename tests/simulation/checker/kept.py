@@ -62,12 +62,16 @@ def _accepted_twice(facts: Facts) -> Iterator[Violation]:
 def _is_justified(facts: Facts, message: str, endpoint: str, delivery: Delivery) -> bool:
     """Whether the log has a cause for the way a delivery ended."""
     answers = _answers(facts, message, endpoint)
-    standings = {change.endpoint.standing for change in facts.changes[endpoint]}
+    changes = [one for one in facts.changes[endpoint] if not facts.was_lost(one.at)]
+    standings = {change.endpoint.standing for change in changes}
     match delivery.state:
         case State.DELIVERED:
             return any(answer.is_success for answer in answers)
         case State.CANCELLED:
-            return any(one.wish == "cancel" and one.message == message for one in facts.asked)
+            return any(
+                one.wish == "cancel" and one.message == message and not facts.was_lost(one.at)
+                for one in facts.asked
+            )
         case State.DISCARDED:
             return Standing.DELETED in standings
         case State.SKIPPED:
@@ -101,9 +105,10 @@ def _may_fail(facts: Facts, message: str, endpoint: str, delivery: Delivery) -> 
 def _used_up_by_outage(facts: Facts, message: str, endpoint: str, attempts: float) -> bool:
     """Whether a delivery had fewer failures than allowed besides those in a long outage.
 
-    After a fault a new worker finds out again: what the last one knew may not have been written.
+    After a fault a new worker finds out again, unless the last one knew and could write it down.
     """
     failed = own = in_a_row = 0
+    is_known = False
     since, taken_at = 0.0, -math.inf
     types: set[str] = set()
     unwanted = retries_of_unwanted_types(facts, endpoint)
@@ -111,7 +116,8 @@ def _used_up_by_outage(facts: Facts, message: str, endpoint: str, attempts: floa
     for request in facts.at_endpoint[endpoint]:
         answer = facts.answers.get(request.request)
         if last and last.worker != request.worker and facts.fault_between(last.at, request.at):
-            in_a_row, types = 0, set()
+            is_written = is_known and not facts.store_failed_between(since, request.at)
+            in_a_row, types = (in_a_row, types) if is_written else (0, set())
         last = request
         if request.request in unwanted:
             pass

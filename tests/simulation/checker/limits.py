@@ -1,6 +1,7 @@
 """An endpoint gets no more requests in a second, at a time, or while it is down than is allowed."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from itertools import groupby, islice
 
 from tests.simulation.checker.facts import Facts, Violation
 from tests.simulation.checker.refusals import retries_of_unwanted_types
@@ -77,22 +78,24 @@ def _probes(facts: Facts, endpoint: str, requests: list[Requested]) -> Iterator[
 
     A request to an endpoint that hangs fails when it times out.
     """
-    down_since: float | None = None
-    probes = 0
     retries = retries_of_unwanted_types(facts, endpoint)
-    for request in requests:
-        if not request.is_down:
-            down_since, probes = None, 0
-            continue
-        if down_since is None:
-            answer = facts.answers.get(request.request)
-            down_since = request.at if answer is None else answer.at
+    for is_down, outage in groupby(requests, key=lambda request: request.is_down):
+        if is_down:
+            yield from islice(_too_many(facts, endpoint, list(outage), retries), 1)
+
+
+def _too_many(
+    facts: Facts, endpoint: str, outage: list[Requested], retries: Container[int]
+) -> Iterator[Violation]:
+    answers = [facts.answers[one.request] for one in outage if one.request in facts.answers]
+    down_since = min((answer.at for answer in answers), default=outage[0].at)
+    probes = 0
+    for request in outage:
         probes += request.at > down_since + DOWN_AFTER and request.request not in retries
         allowed = min(PROBES, FIRST_PROBES + max(0.0, request.at - down_since))
         if probes > allowed + _allowance(facts, endpoint, down_since, request.at):
             text = f"{endpoint} is down since {down_since:.3f} and was tried {probes} times"
             yield Violation(request.at, "too many probes", text)
-            return
 
 
 def _allowance(facts: Facts, endpoint: str, since: float, until: float) -> int:

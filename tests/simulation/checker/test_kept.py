@@ -67,6 +67,23 @@ def test_an_ending_needs_its_cause(state: State, reason: Reason, cause: list[Ent
     assert rules([*log, *cause], end) == set()
 
 
+@pytest.mark.parametrize(
+    ("state", "reason", "cause"),
+    [
+        (State.CANCELLED, Reason.CANCELLED, Asked(at=2, wish="cancel", message=ONE)),
+        (State.DISCARDED, Reason.DISCARDED, added(2, standing=Standing.DELETED)),
+        (State.SKIPPED, Reason.SKIPPED, added(2, standing=Standing.DISABLED)),
+    ],
+)
+def test_a_cause_that_a_failover_lost_ends_nothing(
+    state: State, reason: Reason, cause: Entry
+) -> None:
+    end = ending(delivery(ONE, state, reason))
+    log: list[Entry] = [added(), accepted(1), cause, Fault(at=3, until=4, kind="failover")]
+    assert rules([*log, Lost(3, 2.5)], end) == set()
+    assert rules([*log, added(3), Lost(3, 1.5)], end) == {"ended without cause"}
+
+
 def test_nothing_else_ends_a_delivery() -> None:
     log: list[Entry] = [added(), accepted(1)]
     end = ending(delivery(ONE, State.FAILED, Reason.EXPUNGED))
@@ -90,15 +107,28 @@ def test_an_outage_uses_up_no_delivery_once_it_is_known() -> None:
     assert "ended without cause" not in rules([*begun, *failures(12, 0.2, 20)], used_up)
 
 
+def taken_over(requests: int) -> list[Entry]:
+    """An outage in which another worker takes over after so many requests."""
+    log: list[Entry] = [added(policy='{"version": 1, "attempts": 12}'), accepted(1)]
+    for entry in failures(16, 1.0, 20):
+        is_second = isinstance(entry, Requested) and entry.number > requests
+        log.append(replace(entry, worker="worker 1") if is_second else entry)
+    return log
+
+
 def test_a_worker_that_takes_over_after_a_fault_finds_out_about_an_outage_again() -> None:
     used_up = ending(delivery(ONE, State.FAILED, Reason.EXHAUSTED))
-    log: list[Entry] = [added(policy='{"version": 1, "attempts": 12}'), accepted(1)]
-    for entry in failures(12, 1.0, 20):
-        is_second = isinstance(entry, Requested) and entry.number > 6
-        log.append(replace(entry, worker="worker 1") if is_second else entry)
-    assert "ended without cause" in rules(log, used_up)
+    assert "ended without cause" in rules(taken_over(6), used_up)
     killed = Fault(at=26.5, until=26.5, kind="killed", process="worker 0")
-    assert "ended without cause" not in rules([*log, killed], used_up)
+    assert "ended without cause" not in rules([*taken_over(6), killed], used_up)
+
+
+def test_a_worker_that_takes_over_knows_what_the_last_one_knew_and_wrote() -> None:
+    used_up = ending(delivery(ONE, State.FAILED, Reason.EXHAUSTED))
+    killed = Fault(at=30.5, until=30.5, kind="killed", process="worker 0")
+    assert "ended without cause" in rules([*taken_over(10), killed], used_up)
+    away = Fault(at=25, until=28, kind="away")
+    assert "ended without cause" not in rules([*taken_over(10), killed, away], used_up)
 
 
 def test_a_type_of_event_that_fails_alone_is_no_outage() -> None:

@@ -75,6 +75,11 @@ def test_an_endpoint_that_hangs_is_known_to_be_down_when_a_request_has_timed_out
     assert "too many probes" in check(probes(60, apart=0.1, took=0.1))
 
 
+def test_an_endpoint_is_known_to_be_down_by_the_first_answer_not_the_first_request() -> None:
+    hanging: list[Entry] = [requested(4.9, 98, number=0, is_down=True), answered(19.9, 98, None)]
+    assert "too many probes" in check([*hanging, *probes(60, apart=0.1, took=0.1)])
+
+
 def refused(
     count: int, *, accepts: str = "b", accepts_at: float = 5.5, attempts: int = 30
 ) -> set[str]:

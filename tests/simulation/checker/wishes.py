@@ -6,7 +6,10 @@ from tarry.service.model.endpoint import Standing
 from tests.simulation.checker.facts import Facts, Violation
 
 PATIENCE = 20.0
-"""How many seconds before the end of a history a request must have been made to be checked."""
+"""How many seconds before the end of a history a request must have been made to be checked.
+Without a fault, no task takes longer than that."""
+CLOCKS_DIFFER = 5.0
+"""Seconds by which the clock of the API and that of the store may differ."""
 
 
 def wishes(facts: Facts) -> Iterator[Violation]:
@@ -25,4 +28,8 @@ def wishes(facts: Facts) -> Iterator[Violation]:
     for task in facts.ending.tasks:
         if task.finished_at is None:
             text = f"the task {task.work} of {task.endpoint} is not finished"
+            yield Violation(facts.ending.at, "wish not granted", text)
+        elif not facts.faults and task.finished_at - task.created_at > PATIENCE + CLOCKS_DIFFER:
+            took = task.finished_at - task.created_at
+            text = f"the task {task.work} of {task.endpoint} took {took:.3f} s"
             yield Violation(facts.ending.at, "wish not granted", text)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from tarry.cli.bench.floor import Posted
 from tarry.cli.bench.job import PAYLOAD, message_id
-from tarry.service.store.sqlite.connection import connect
-from tarry.service.store.sqlite.disk import Log
+from tarry.service.store.sqlite.database.connection import connect
+from tarry.service.store.sqlite.database.disk import Log
+from tarry.service.store.sqlite.migrate.schema import bring_up, on_file
 from tarry.service.store.sqlite.queries import SQL
-from tarry.service.store.sqlite.schema import bring_up, on_file
 
 
 class Inserted(Posted, frozen=True):

@@ -13,9 +13,9 @@ import click
 from rich.table import Table
 
 from tarry.cli.bench.options import bench_options
-from tarry.cli.ranges import Whole
-from tarry.cli.service_options import DATABASE_CODES, serving
-from tarry.cli.show import console
+from tarry.cli.input.ranges import Whole
+from tarry.cli.output.tables import console
+from tarry.cli.service.options import DATABASE_CODES, serving
 
 if TYPE_CHECKING:
     from tarry.cli.bench.drain import Drained

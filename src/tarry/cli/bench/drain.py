@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from tarry.cli.bench.job import PAYLOAD
 from tarry.cli.bench.sink import Sink
-from tarry.cli.garbage import seldom_collected
+from tarry.cli.service.garbage_collection import seldom_collected
 from tarry.errors import ServiceError, SettingsError
 from tarry.service.build import without_password
 from tarry.service.hooks import Hooks, open_hooks

@@ -16,7 +16,7 @@ import uvloop
 
 from tarry.cli.bench.drain import open_unused
 from tarry.cli.exit_codes import UNUSABLE, WRONG
-from tarry.cli.garbage import seldom_collected
+from tarry.cli.service.garbage_collection import seldom_collected
 from tarry.errors import SettingsError, TarryError
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving

@@ -19,9 +19,9 @@ from rich.table import Table
 
 from tarry.cli.bench.deliver import sealing
 from tarry.cli.bench.options import bench_options
-from tarry.cli.ranges import Whole
-from tarry.cli.service_options import DATABASE_CODES, serving
-from tarry.cli.show import console
+from tarry.cli.input.ranges import Whole
+from tarry.cli.output.tables import console
+from tarry.cli.service.options import DATABASE_CODES, serving
 
 BATCH = 1000
 LOOK, PATIENCE = 0.02, 120.0

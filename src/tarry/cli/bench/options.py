@@ -2,11 +2,11 @@
 
 import click
 
-from tarry.cli.ranges import Whole
-from tarry.cli.show import json_option
-from tarry.cli.together import together
+from tarry.cli.input.option_group import option_group
+from tarry.cli.input.ranges import Whole
+from tarry.cli.output.tables import json_option
 
-bench_options = together(
+bench_options = option_group(
     click.option(
         "--db",
         metavar="URL",

@@ -3,8 +3,8 @@
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from tarry.cli.doctor.endpoint_facts import EndpointFacts
 from tarry.cli.doctor.finding import Finding, advice, ok, wrong
-from tarry.cli.doctor.tally import Tally
 from tarry.core.pace import Phase
 from tarry.errors import NotFound
 from tarry.service.explain import OVERDUE, is_overdue, origins_of, outlook
@@ -23,15 +23,15 @@ MOST = 2_000
 
 async def backlog(store: "Store", *, now: float) -> list[Finding]:
     """Check the deliveries to all endpoints."""
-    tally, after, apps = Tally(MOST), "", dict[str, str]()
-    while not tally.is_full and (found := await store.sealed(after=after, limit=PAGE)):
+    facts, after, apps = EndpointFacts(MOST), "", dict[str, str]()
+    while not facts.is_full and (found := await store.sealed(after=after, limit=PAGE)):
         after = found[-1].id
         for endpoint in found:
             if endpoint.application not in apps:
                 apps[endpoint.application] = await _called(store, endpoint.application)
             name = f"{apps[endpoint.application]} {endpoint.uid or endpoint.id}"
-            await _count(store, endpoint, name, tally, now)
-    return [await _delivering(store, tally.waiting), *tally.findings(now)]
+            await _count(store, endpoint, name, facts, now)
+    return [await _delivering(store, facts.waiting), *facts.findings(now)]
 
 
 async def _delivering(store: "Store", waiting: int) -> Finding:
@@ -50,17 +50,19 @@ async def _called(store: "Store", application: str) -> str:
     return application
 
 
-async def _count(store: "Store", endpoint: "Endpoint", name: str, tally: Tally, now: float) -> None:
+async def _count(
+    store: "Store", endpoint: "Endpoint", name: str, facts: EndpointFacts, now: float
+) -> None:
     row = await store.lane(endpoint.application, endpoint.id)
     origins = await store.origins(origins_of(row))
     down = outlook(row, now=now, origins=origins).phase is Phase.OPEN
-    tally.add(name, standing=endpoint.standing, down=down, waiting=row.waiting)
-    tally.succeeded(row.known.accepted_at)
+    facts.add(name, standing=endpoint.standing, down=down, waiting=row.waiting)
+    facts.succeeded(row.known.accepted_at)
     # A lane saves the time of its last success only now and then, so look at the attempts as well.
     lately = AttemptFilter(message=MessageFilter(after=now - DAY), succeeded=True)
     found = await store.list_attempts_to(endpoint, Cut(1, descending=True), lately)
     for attempt, _ in found.entries:
-        tally.succeeded(attempt.at)
+        facts.succeeded(attempt.at)
     at_work = any(now - attempt.at < OVERDUE for attempt, _ in found.entries)
     if row.waiting:
         # Failed and scheduled deliveries are listed as well, so the oldest waiting one may be
@@ -68,6 +70,6 @@ async def _count(store: "Store", endpoint: "Endpoint", name: str, tally: Tally, 
         there = await store.undelivered(endpoint.application, lane=row.lane, limit=PAGE)
         for _, one in there:
             if one.state in LIVE:
-                tally.waits_since(one.accepted_at)
+                facts.waits_since(one.accepted_at)
                 if not at_work and is_overdue(one, row, now=now, origins=origins):
-                    tally.overdue(name)
+                    facts.overdue(name)

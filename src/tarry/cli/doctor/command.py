@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from tarry.cli.client.remote import key_option, server_option
 from tarry.cli.doctor.finding import Finding, State, ok, wrong
 from tarry.cli.doctor.machine import EXTRAS, names, python, variables
 from tarry.cli.doctor.outgoing import outgoing
 from tarry.cli.doctor.server import serving
-from tarry.cli.remote import key_option, server_option
-from tarry.cli.service_options import (
+from tarry.cli.output.tables import json_option
+from tarry.cli.service.options import (
     FILE,
     WrongSettings,
     allow_network_option,
@@ -22,8 +23,7 @@ from tarry.cli.service_options import (
     from_file,
     ports_option,
 )
-from tarry.cli.service_options import serving as on_a_loop
-from tarry.cli.show import json_option
+from tarry.cli.service.options import serving as on_a_loop
 
 COLOURS = {State.OK: "green", State.ADVICE: "yellow", State.WRONG: "red"}
 _WRONG_FILE = "tarry.doctor.settings"

@@ -45,7 +45,7 @@ def file_system(file: Path, mounts: str) -> Finding:
 
 
 def _room(file: Path, reserve: int | None) -> Finding:
-    from tarry.service.store.sqlite.disk import (  # noqa: PLC0415  it needs the extra
+    from tarry.service.store.sqlite.database.disk import (  # noqa: PLC0415  it needs the extra
         RESERVE,
         SMALL_DISK_SHARE,
         disk_of,

@@ -21,8 +21,8 @@ async def of_server(db: str) -> list[Finding]:
     """Check the server's version, its durability settings, and its connections."""
     import asyncpg  # type: ignore[import-untyped]  # noqa: PLC0415  ships no types; needs the extra
 
-    from tarry.service.store.postgres.address import read  # noqa: PLC0415  likewise
-    from tarry.service.store.postgres.faults import FAILED  # noqa: PLC0415  likewise
+    from tarry.service.store.postgres.database.address import read  # noqa: PLC0415  likewise
+    from tarry.service.store.postgres.database.faults import FAILED  # noqa: PLC0415  likewise
 
     try:
         connection = await asyncpg.connect(read(db).url, timeout=10)

@@ -6,12 +6,12 @@ from email.utils import parsedate_to_datetime
 from itertools import islice
 from time import time
 
-from tarry.cli.client import POLICY, Answer, NoServer, Server, ServerRefused
+from tarry.cli.client.client import POLICY, Answer, NoServer, Server, ServerRefused
+from tarry.cli.client.error_text import refusal_text
+from tarry.cli.doctor.endpoint_facts import EndpointFacts
 from tarry.cli.doctor.finding import Finding, advice, ok, wrong
-from tarry.cli.doctor.tally import Tally
-from tarry.cli.refusal import line
-from tarry.cli.service_options import WrongSettings
-from tarry.cli.show import known_as
+from tarry.cli.output.tables import known_as
+from tarry.cli.service.options import WrongSettings
 
 ONCE = POLICY.replace(attempts=1, attempt_timeout=10)
 UNHELD = frozenset({"not tried yet", "replayed"})
@@ -49,7 +49,7 @@ def serving(url: str, key: str | None, *, backlog: bool = True) -> Iterator[Find
     if answer.status == READY:
         yield ok("ready", "accepts messages")
     else:
-        said = line(answer.status, answer.body, ())
+        said = refusal_text(answer.status, answer.body, ())
         yield wrong("ready", f"does not accept messages: {said}")
     if date := answer.headers.get("date"):
         there = parsedate_to_datetime(date).timestamp()
@@ -86,13 +86,13 @@ def _accepted(server: Server, key: str | None) -> Finding:
 
 
 def _backlog(server: Server) -> list[Finding]:
-    tally = Tally(MOST)
+    facts = EndpointFacts(MOST)
     try:
         for app, endpoint in islice(_endpoints(server), MOST):
-            _count(server, app, endpoint, tally)
+            _count(server, app, endpoint, facts)
     except (NoServer, ServerRefused) as error:
         return [wrong("backlog", error.message)]
-    return tally.findings(time())
+    return facts.findings(time())
 
 
 def _endpoints(server: Server) -> Iterator[tuple[str, str]]:
@@ -101,23 +101,23 @@ def _endpoints(server: Server) -> Iterator[tuple[str, str]]:
             yield known_as(app), known_as(endpoint)
 
 
-def _count(server: Server, app: str, endpoint: str, tally: Tally) -> None:
+def _count(server: Server, app: str, endpoint: str, facts: EndpointFacts) -> None:
     lane = server.ask("GET", "app", app, "endpoint", endpoint, "lane").read()
     down, waiting = lane["phase"] == "open", lane["backlog"]
-    tally.add(f"{app} {endpoint}", standing=lane["standing"], down=down, waiting=waiting)
+    facts.add(f"{app} {endpoint}", standing=lane["standing"], down=down, waiting=waiting)
     succeeded = {"status": 0, "with_content": False}
     at_work = False
     for one in server.items("app", app, "attempt", "endpoint", endpoint, most=1, **succeeded):
-        tally.succeeded(_seconds(one["timestamp"]))
+        facts.succeeded(_seconds(one["timestamp"]))
         at_work = time() - _seconds(one["timestamp"]) < OVERDUE
     for state in ("ready", "waiting") if waiting else ():
         which = {"endpoint_id": endpoint, "state": state}
         for one in server.items("app", app, "undelivered", most=FIRST, **which):
             accepted_at = _seconds(one["acceptedAt"])
-            tally.waits_since(accepted_at)
+            facts.waits_since(accepted_at)
             late = time() - accepted_at >= OVERDUE
             if late and not at_work and one["reason"] in UNHELD:
-                tally.overdue(f"{app} {endpoint}")
+                facts.overdue(f"{app} {endpoint}")
 
 
 def _seconds(written: str) -> float:

@@ -14,18 +14,18 @@ from typing import Any
 import msgspec
 
 from tarry.errors import StoreUnavailable, TarryError
-from tarry.service.api import cors
-from tarry.service.api.access import Access, Need, Who, least_scope
-from tarry.service.api.call import Call, chance_of
-from tarry.service.api.known import Known
-from tarry.service.api.limit import RateLimit
-from tarry.service.api.meter import CONTENT_TYPE, Meter, delivery_lines
-from tarry.service.api.once import Once
-from tarry.service.api.operation import Operation, Reply
-from tarry.service.api.problem import Answer, json_answer, problem, told
-from tarry.service.api.read import read_body, read_query
-from tarry.service.api.request import Request, path_of
-from tarry.service.api.routes import Match, Routes
+from tarry.service.api.http import cors
+from tarry.service.api.http.access import Access, Need, Who, least_scope
+from tarry.service.api.http.idempotency import Idempotency
+from tarry.service.api.http.metrics import CONTENT_TYPE, RequestMetrics, delivery_lines
+from tarry.service.api.http.operation import Operation, Reply
+from tarry.service.api.http.parsing import read_body, read_query
+from tarry.service.api.http.problem import Answer, json_answer, problem, told
+from tarry.service.api.http.rate_limit import RateLimit
+from tarry.service.api.http.request import Request, path_of
+from tarry.service.api.http.routes import Match, Routes
+from tarry.service.api.resources.call import Call, chance_of
+from tarry.service.api.resources.messages.send_cache import SendCache
 from tarry.service.dispatch.gauges import gauges
 from tarry.service.hooks import Hooks
 from tarry.service.model.claim import Claim
@@ -71,10 +71,10 @@ class Api:
             "/metrics": self._metrics,
             **(pages or {}),
         }
-        self.meter = Meter()
+        self.metrics = RequestMetrics()
         self._limit = limit or RateLimit(None)
-        self._once = Once(hooks.store, now=now)
-        self._known = Known(hooks.store)
+        self._idempotency = Idempotency(hooks.store, now=now)
+        self._send_cache = SendCache(hooks.store)
         self._now = now
         self._silent_until = 0.0
 
@@ -105,7 +105,7 @@ class Api:
         except Exception:  # the response only says that it failed; the log says why
             log.exception("%s %r", request.method, request.path)  # %r: a path may hold newlines
             status, headers, body = problem(500, "server_error", "something went wrong")
-        self.meter.count(self._name(request, found), status, time.perf_counter() - began)
+        self.metrics.count(self._name(request, found), status, time.perf_counter() - began)
         pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
         if status not in BODILESS:
             pairs.append((b"content-length", b"%d" % len(body)))
@@ -153,7 +153,7 @@ class Api:
         return json_answer(200, {"status": "ready"})
 
     async def _metrics(self) -> Answer:
-        lines = list(self.meter.lines())
+        lines = list(self.metrics.lines())
         if self._hooks.dispatcher is not None:
             lines += delivery_lines(gauges(self._hooks.dispatcher))
         return 200, {"content-type": CONTENT_TYPE}, "".join(f"{one}\n" for one in lines).encode()
@@ -189,14 +189,14 @@ class Api:
 
         async def work(claim: Claim | None) -> Answer:
             hooks, now = self._within(who, claim), self._now() if claim is None else claim.at
-            call = Call(hooks, who, request, found.names, self._known, now=now)
+            call = Call(hooks, who, request, found.names, self._send_cache, now=now)
             return _written(await operation.handler(call, **arguments), operation)
 
         if key is None or not operation.idempotent:
             return await work(None)
         path = f"{request.path}?{request.query.decode('latin-1')}"
         seals = self._hooks.seals if operation.sealed else None
-        return await self._once.answer(
+        return await self._idempotency.answer(
             who.environment, _mark(who, path, key), fingerprint(path, body), work, seals=seals
         )
 

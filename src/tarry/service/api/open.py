@@ -3,41 +3,31 @@
 from functools import cache
 from typing import Any
 
-from tarry.service.api import (
-    application_list,
-    applications,
-    attempted,
-    attempts,
+from tarry.service.api.app import Api, Page
+from tarry.service.api.http.access import Access, Need
+from tarry.service.api.http.operation import Group, Operation
+from tarry.service.api.http.problem import Answer
+from tarry.service.api.http.rate_limit import RateLimit
+from tarry.service.api.http.routes import Routes
+from tarry.service.api.openapi.docs_page import docs_page
+from tarry.service.api.openapi.document import document
+from tarry.service.api.resources.applications import application_list, applications, portal, quotas
+from tarry.service.api.resources.attempts import attempts, deliveries, undelivered
+from tarry.service.api.resources.call import Call
+from tarry.service.api.resources.endpoints import (
     endpoints,
-    event_types,
-    examples,
+    example_message,
     headers,
-    health,
-    history,
-    ingest,
-    keys,
     lanes,
-    operational,
+    operational_webhooks,
     policies,
-    portal,
-    quotas,
     recovery,
     secrets,
-    statistics,
     stats,
-    tasks,
-    undelivered,
-    whoami,
 )
-from tarry.service.api.access import Access, Need
-from tarry.service.api.app import Api, Page
-from tarry.service.api.call import Call
-from tarry.service.api.limit import RateLimit
-from tarry.service.api.openapi import document
-from tarry.service.api.operation import Group, Operation
-from tarry.service.api.pages.docs import docs_page
-from tarry.service.api.problem import Answer
-from tarry.service.api.routes import Routes
+from tarry.service.api.resources.environment import health, keys, tasks, usage, whoami
+from tarry.service.api.resources.event_types import event_types
+from tarry.service.api.resources.messages import history, ingest
 from tarry.service.hooks import Hooks
 from tarry.service.web import pages as web
 
@@ -45,10 +35,10 @@ GROUPS = (
     application_list.group,
     applications.group,
     ingest.group,
-    attempted.group,
+    deliveries.group,
     attempts.group,
     history.group,
-    statistics.group,
+    usage.group,
     tasks.group,
     lanes.group,
     policies.group,
@@ -60,10 +50,10 @@ GROUPS = (
     whoami.group,
     endpoints.group,
     event_types.group,
-    operational.group,
+    operational_webhooks.group,
     stats.group,
     recovery.group,
-    examples.group,
+    example_message.group,
     headers.group,
     secrets.group,
 )

@@ -9,7 +9,7 @@ from typing import Any
 import uvicorn
 
 from tarry.errors import SettingsError
-from tarry.service.api.protocol import Connection
+from tarry.service.api.http.connection import Connection
 
 BACKLOG = 2048
 """The most connections that wait to be accepted."""

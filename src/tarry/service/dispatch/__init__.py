@@ -1,8 +1,8 @@
 """Delivers the messages that wait in a store: see "The dispatcher" in ARCHITECTURE.md.
 
-- `dispatcher.py`: starts and stops the loops; `loops.py`: their signals, and how a step repeats.
-- `work.py`: the lists between lanes and loops.
-- `context.py`: what all lanes share, with `clock.py` and `counters.py`; `gauges.py`: metrics.
+- `dispatcher.py`: starts and stops the loops.
+- `work.py`: the lists between lanes and loops, the loops' signals, and how a loop repeats its step.
+- `context.py`: what all lanes share, with counters; `clock.py`: time; `gauges.py`: metrics.
 - `ownership/`: which shards this process owns, and the lanes loaded for them.
 - `lane/`: one endpoint's deliveries: sending, answers, outcomes, phases.
 - `buffer/`: the rows of a lane that are in memory; `sparse.py`: dicts that are mostly empty.

@@ -17,7 +17,6 @@ from tarry.service.dispatch.clock import Clock, steady
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.limits.gate import RULE
-from tarry.service.dispatch.loops import Signals, repeat
 from tarry.service.dispatch.origins.origins import Origins
 from tarry.service.dispatch.ownership.lane_loader import LaneLoader
 from tarry.service.dispatch.ownership.owner import Owner
@@ -29,7 +28,7 @@ from tarry.service.dispatch.upkeep.notices import NoticeSender
 from tarry.service.dispatch.upkeep.tasks import Tasks, TaskTrials
 from tarry.service.dispatch.upkeep.upkeep import Kept, Upkeep
 from tarry.service.dispatch.upkeep.watchdog import Watchdog
-from tarry.service.dispatch.work import Work
+from tarry.service.dispatch.work import Signals, Work, repeat
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.ids import entropy

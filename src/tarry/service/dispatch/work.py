@@ -1,20 +1,54 @@
-"""The lists of work to do for lanes, one for each loop of the dispatcher.
+"""The work of a dispatcher's loops: signals that wake them, lists of work, and how a loop repeats.
 
-Lanes put themselves on these lists. The loop of a list is woken when the list gets its first entry,
+Lanes put themselves on the lists. The loop of a list is woken when the list gets its first entry,
 and takes out the entries that it works on. It puts back entries that could not be done.
+
+- `Signals`: the event that each loop waits for when it has nothing to do.
+- `Work`: the lists.
+- `repeat`: repeats a step, and waits while the database is unavailable.
 """
 
+import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
+from tarry.core.backoff import Exponential
+from tarry.core.jitter import Full
+from tarry.core.policy import Policy
+from tarry.errors import StoreError
 from tarry.service.dispatch.lane.endpoint_record import joined
-from tarry.service.dispatch.loops import Signals
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.lane import Change, Due
 
 log = logging.getLogger("tarry.service")
+
+# --- Signals ------------------------------------------------------------------------------------
+
+
+class Signals:
+    """One event for each loop. Code that leaves work for a loop sets the loop's event."""
+
+    def __init__(self) -> None:
+        self.renew = asyncio.Event()
+        self.own = asyncio.Event()
+        self.load = asyncio.Event()
+        self.feed = asyncio.Event()
+        self.settle = asyncio.Event()
+        self.tick = asyncio.Event()
+        self.share = asyncio.Event()
+        self.upkeep = asyncio.Event()
+        self.stop = asyncio.Event()
+        """Set when the dispatcher is to stop, and never cleared: nothing more is sent."""
+
+    def store_has_news(self) -> None:
+        """Wake the loops that read new work from the store."""
+        self.load.set()
+        self.upkeep.set()
+
+
+# --- Lists --------------------------------------------------------------------------------------
 
 
 class Ticking(Protocol):
@@ -166,3 +200,55 @@ class Work(Generic[LaneT]):
         self.resting.pop(lane, None)
         self._stopped.pop(lane, None)
         self.ticking.pop(lane, None)
+
+
+# --- Loops --------------------------------------------------------------------------------------
+
+AGAIN = Policy(backoff=Exponential(base=0.1, cap=2.0), jitter=Full(), attempts=None, within=None)
+"""When to retry a step after an error of the database."""
+
+
+async def repeat(
+    step: Callable[[], Awaitable[None]],
+    every: float | None,
+    *,
+    signal: asyncio.Event | None = None,
+    draw: Callable[[], float],
+    recovered: Callable[[], None] = lambda: None,
+) -> None:
+    """Repeat a step without end: after `every` seconds, or when its signal is set.
+
+    `recovered` is called after the first success that follows a failure of the database.
+    """
+    failures = 0
+    while True:
+        try:
+            await step()
+            if failures:
+                log.warning("going on (%s)", step.__name__.strip("_"))
+                recovered()
+            failures, pause = 0, every
+        except StoreError as error:
+            failures += 1
+            pause, _ = AGAIN.wait(failures, None, draw())
+            if failures == 1:
+                log.warning("waiting (%s): %s", step.__name__.strip("_"), error)
+            await asyncio.sleep(pause)
+            continue
+        if signal is None:
+            await asyncio.sleep(pause or 0.0)
+        else:
+            await wait_for(signal, pause)
+
+
+async def wait_for(signal: asyncio.Event, longest: float | None) -> None:
+    """Wait until the signal is set, at most `longest` seconds, and clear it."""
+    if not signal.is_set():
+        loop = asyncio.get_running_loop()
+        timer = None if longest is None else loop.call_later(longest, signal.set)
+        try:
+            await signal.wait()
+        finally:
+            if timer is not None:
+                timer.cancel()
+    signal.clear()

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from tarry.core.backoff import Exponential
 from tarry.core.duration import spoken
-from tarry.sim.endpoint import Manner
+from tarry.sim.backlog.endpoint import Manner
 from tarry.sim.recommend.coordinated import RAMP, probe_interval, rule_of_thumb
 from tarry.sim.recommend.limits import MARGIN, upward
 from tarry.sim.recommend.pauses import pauses

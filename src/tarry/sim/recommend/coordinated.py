@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tarry.core.pace import Pace, PacerRule
 from tarry.core.probe import interval
-from tarry.sim.backlog import Backlog
+from tarry.sim.backlog.model import Backlog
 from tarry.sim.chance import Chance
 from tarry.sim.recommend.miniature import LATENCY, Trial
 from tarry.sim.recommend.wish import Wish

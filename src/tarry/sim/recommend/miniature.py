@@ -9,8 +9,8 @@ Also, an outage of many waits need not be simulated to its end: the clients are 
 import math
 from typing import NamedTuple
 
-from tarry.sim.alone import TICKS
-from tarry.sim.backlog import Backlog
+from tarry.sim.backlog.model import Backlog
+from tarry.sim.backlog.uncoordinated import TICKS
 from tarry.sim.chance import Chance
 from tarry.sim.recommend.candidates import Candidate
 from tarry.sim.recommend.pauses import pauses

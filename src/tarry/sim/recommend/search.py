@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
 from typing import NamedTuple, TypeVar
 
+from tarry.sim.backlog.settings import MOST
 from tarry.sim.chance import Chance
 from tarry.sim.recommend.candidates import Candidate
 from tarry.sim.recommend.miniature import Size, Trial, play
 from tarry.sim.recommend.pauses import pauses
 from tarry.sim.recommend.wish import LONGEST_DRAIN, LONGEST_OUTAGE, Wish
-from tarry.sim.world import MOST
 
 MORE_CLIENTS = 1.1
 LONGER_OUTAGE = 1.5

@@ -3,8 +3,8 @@
 from tarry.core import checks
 from tarry.core.value import Value, settle
 from tarry.errors import PolicyError, ScenarioError
-from tarry.sim.endpoint import MANNERS, Manner
-from tarry.sim.world import MOST
+from tarry.sim.backlog.endpoint import MANNERS, Manner
+from tarry.sim.backlog.settings import MOST
 
 LONGEST_OUTAGE = 1e8
 """Three years: limits that outlast twice this outage are still valid in a policy."""

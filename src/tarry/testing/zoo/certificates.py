@@ -129,11 +129,34 @@ def _signed(  # noqa: PLR0913  one argument per possible fault
         .not_valid_before(now + since)
         .not_valid_after(now + until)
         .add_extension(x509.BasicConstraints(ca=may_sign, path_length=None), critical=True)
+        .add_extension(_key_usage(may_sign=may_sign), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(
+                (by.key if by else key).public_key()
+            ),
+            critical=False,
+        )
     )
     if alternatives:
         names = [_alternative(each) for each in alternatives]
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     return Signer(key, builder.sign(by.key if by else key, SHA256()))
+
+
+def _key_usage(*, may_sign: bool) -> x509.KeyUsage:
+    """Return the purposes of a key; the strict checks of Python 3.13 demand them of authorities."""
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=may_sign,
+        crl_sign=may_sign,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
 def _alternative(name: str) -> x509.GeneralName:

@@ -565,3 +565,72 @@ def test_at_a_pace_what_was_left_behind_does_not_wait_for_all_that_is_due() -> N
     again = buffer.next(NOON, Phase.PACED)
     assert again is not None
     assert again.seq == first.seq
+
+
+def test_a_resend_that_is_settled_while_the_store_is_asked_is_not_sent_again() -> None:
+    buffer, source, _ = a_lane()
+    source.resends = {"r1": a_row(0, Stream.RESEND, resend="r1")}
+    source.feed(buffer, NOON, Phase.CLOSED)
+    resend = buffer.next(NOON, Phase.CLOSED)
+    assert resend is not None
+    buffer.rewind()
+    wants = buffer.wants(8, NOON, Phase.CLOSED)
+    buffer.ask()
+    buffer.done(resend)  # the store has looked before that
+    for want in wants:
+        rows = [resend] if want.stream is Stream.RESEND else []
+        buffer.take(want, rows, cut=False, fetched=Fetched([], {}, {}, {}))
+    assert buffer.next(NOON, Phase.CLOSED) is None
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_fresh_rows_stay_apart_as_long_as_one_of_the_backlog_waits_for_its_moment(
+    *, waits: bool
+) -> None:
+    buffer, source, _ = a_lane(4)
+    source.feed(buffer, NOON, Phase.PACED, room=1)
+    row = buffer.next(NOON, Phase.PACED)
+    assert row is not None
+    buffer.came_back(added=2)
+    if waits:
+        buffer.later(row, NOON + 5)
+    source.feed(buffer, NOON, Phase.PACED)
+    buffer.rewind()
+    backlog, fresh = (Stream.READY, 8, 0, 3), (Stream.READY, 8, 2, None)
+    apart = [one for one in asked(buffer, Phase.PACED) if one[0] is Stream.READY]
+    assert apart == ([backlog, fresh] if waits else [(Stream.READY, 8, 0, None)])
+
+
+def test_what_comes_after_a_backlog_that_failed_as_a_whole_is_fresh() -> None:
+    buffer, source, _ = a_lane(5)
+    source.feed(buffer, NOON, Phase.OPEN)
+    for seq in taken(buffer, Phase.OPEN):
+        buffer.behind(seq)
+    assert buffer.turn_back(Phase.OPEN)
+    ready = [one for one in asked(buffer, Phase.PACED) if one[0] is Stream.READY]
+    assert ready == [(Stream.READY, 8, 0, 6), (Stream.READY, 8, 5, None)]
+
+
+def test_a_lane_that_has_read_a_row_before_it_is_due_is_not_idle() -> None:
+    buffer, source, _ = a_lane()
+    source.waiting = {1: a_row(1, Stream.EARLY, due_at=NOON + 60)}
+    source.feed(buffer, NOON, Phase.OPEN)
+    assert buffer.idle()
+    source.feed(buffer, NOON, Phase.OPEN)
+    assert not buffer.idle()  # it is read again when the lane is back
+
+
+def test_a_row_at_hand_whose_attempts_are_given_back_does_not_go_as_it_was() -> None:
+    buffer, source, buffered = a_lane(2)
+    source.feed(buffer, NOON, Phase.CLOSED)
+    buffer.give_back(1)
+    source.feed(buffer, NOON, Phase.CLOSED)
+    assert taken(buffer) == [2]
+    assert buffered.bytes == 0
+
+
+def test_the_order_of_a_lane_can_be_turned_on_and_off() -> None:
+    buffer, *_ = a_lane()
+    for fifo in (True, False):
+        buffer.set_order(fifo=fifo)
+        assert (Stream.EARLY in {stream for stream, *_ in asked(buffer, Phase.CLOSED)}) is fifo

@@ -125,9 +125,13 @@ def test_resends_behind_many_that_are_known_are_not_asked_for_over_and_over(buff
     assert wants(buffer, Stream.RESEND) == [want]
 
 
-def test_what_is_heard_of_while_the_store_is_asked_is_not_forgotten(buffer: Buffer) -> None:
+@pytest.mark.parametrize("heard", [(10,), (10, 20), (20, 10)])
+def test_what_is_heard_of_while_the_store_is_asked_is_not_forgotten(
+    buffer: Buffer, heard: tuple[float, ...]
+) -> None:
     (want,) = wants(buffer, Stream.WAITING)
-    buffer.due_at(NOON + 10)
+    for seconds in heard:
+        buffer.due_at(NOON + seconds)
     take(buffer, want, [])
     assert buffer.next_due_at == NOON + 10
 

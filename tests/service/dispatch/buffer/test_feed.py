@@ -14,8 +14,7 @@ from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.allowance import Allowance
 from tarry.service.dispatch.lane.backlog import Backlog
 from tarry.service.dispatch.limits.gate import Gate
-from tarry.service.dispatch.loops import Signals
-from tarry.service.dispatch.work import Work
+from tarry.service.dispatch.work import Signals, Work
 from tarry.service.model.lane import Due, Fetched, LaneRow, Stream, Want
 from tarry.service.model.settings import Limits
 from tarry.service.store.memory.store import MemoryStore

@@ -1,11 +1,10 @@
 """A lane goes by its own gate, or by its origin's while that is in trouble."""
 
 from tarry.core.pace import Pace, Phase
-from tarry.service.dispatch.lane.gates import LaneGates
+from tarry.service.dispatch.lane.allowance import LaneGates
 from tarry.service.dispatch.limits.gate import Gate
-from tarry.service.dispatch.loops import Signals
 from tarry.service.dispatch.origins.origins import Origins
-from tarry.service.dispatch.work import Work
+from tarry.service.dispatch.work import Signals, Work
 from tarry.service.store.memory.store import MemoryStore
 from tarry.testing.samples import NOON
 from tests.service.dispatch.test_context import a_context

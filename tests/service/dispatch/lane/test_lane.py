@@ -9,15 +9,16 @@ from msgspec.structs import replace
 
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.lane.allowance import FIRST
-from tarry.service.dispatch.lane.driver import DRIVER
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.limits import pace_text
+from tarry.service.dispatch.ownership.lane_loader import DRIVER
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.settings import HOUR, Limits
 from tarry.service.wire.exchange import TIMEOUT, Answer
 from tarry.service.wire.seal import Place
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, Script, VirtualService, status, virtual_service
+from tests.service.dispatch.lane.hand_moved import LanePlace
 
 
 def lane_of(service: VirtualService, endpoint: Endpoint) -> Lane:
@@ -303,3 +304,33 @@ async def test_a_lane_that_moves_forgets_what_the_old_place_has_shown() -> None:
         assert lane_of(service, endpoint) is lane
         assert (lane.refusals, lane.allowance.failing, lane.allowance.trust) == (0, 0, FIRST)
         assert (lane.gate.phase, lane.gate.pace.capacity) == (Phase.CLOSED, None)
+
+
+@pytest.mark.parametrize("limit", ["rate", "hold", "both"])
+def test_a_lane_may_leave_once_neither_its_rate_nor_a_hold_has_to_be_remembered(
+    limit: str,
+) -> None:
+    place = LanePlace()
+    lane = place.lane(place.level("app_a"), rate=None if limit == "hold" else 0.1)
+    place.read(lane)
+    if limit != "hold":
+        lane.allowance.rate.sent(place.now)
+    if limit != "rate":
+        lane.gate.hold(place.now + 9.0)
+    assert not lane.may_leave(place.now)
+    free_at = lane.wake_at
+    assert place.now + 9 <= free_at <= place.now + 11  # it looks again at the right time
+    assert not lane.may_leave(free_at - 0.1)
+    assert lane.may_leave(free_at)
+
+
+def test_a_lane_that_leaves_does_not_wait_for_the_rate_of_its_application_any_more() -> None:
+    place = LanePlace()
+    lane = place.lane(place.level("app_a"))
+    rate = lane.tenant_rate
+    rate.limit(1.0)
+    rate.sent(place.now)
+    assert not rate.admits(lane, place.now)
+    assert not rate.idle(place.now + 5)
+    lane.leave()
+    assert rate.idle(place.now + 5)

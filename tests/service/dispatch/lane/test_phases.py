@@ -14,7 +14,9 @@ from tarry.service.explain import outlook
 from tarry.service.model.settings import HOUR
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, OK, status, takes_all_but, virtual_service
+from tests.service.dispatch.lane.hand_moved import LanePlace
 from tests.service.dispatch.lane.test_lane import a_lane, always, lane_of
+from tests.service.dispatch.origins.place import OPEN, PACED
 
 
 @virtually
@@ -228,3 +230,37 @@ async def test_a_lane_that_its_origin_releases_sends_its_backlog_at_a_pace() -> 
         assert (lane.is_apart, lane.gate.phase) == (False, Phase.CLOSED)  # its gate was its own
         released(lane, service.now())
         assert lane.gate.phase is Phase.PACED
+
+
+def test_at_each_tick_a_lane_sends_what_its_pace_has_room_for_by_then() -> None:
+    place = LanePlace()
+    lane = place.lane(place.level("app_a"), pace=PACED, waiting=5)
+    lane.backlog.marked(5)
+    place.read(lane, *(place.row(lane) for _ in range(5)))
+    room = lane.gate.pace.room()
+    lane.gate.air = room
+    lane.pump()
+    assert place.outbox.requests == []
+    lane.gate.air = room - 1  # as if its pace had grown, and no answer had come
+    assert lane.tick(place.now)
+    assert len(place.outbox.requests) == 1
+
+
+def test_a_lane_that_its_origin_releases_sends_at_once() -> None:
+    place = LanePlace()
+    group = place.level("app_a", OPEN)
+    lane = place.lane(group, waiting=1)
+    place.read(lane, place.row(lane))
+    group.gate.close()
+    released(lane, place.now)
+    assert len(place.outbox.requests) == 1
+
+
+def test_a_lane_whose_origin_is_back_reads_which_of_its_deliveries_are_fresh() -> None:
+    place = LanePlace()
+    lane = place.lane(place.level("app_a", PACED), waiting=50)
+    place.read(lane, *(place.row(lane) for _ in range(50)))
+    place.work.take_hungry(10)
+    origin_turned(lane, Phase.PACED, place.now)
+    assert lane.backlog.marks_fresh
+    assert lane in place.work.hungry

@@ -14,10 +14,11 @@ from tarry.service.dispatch.lane.sending import AT_HAND, PATIENCE, next_send_at,
 from tarry.service.dispatch.limits.gate import Gate
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
-from tarry.service.model.lane import Lease
+from tarry.service.model.lane import Fetched, Lease, Stream
 from tarry.service.model.settings import HOUR, Limits
 from tarry.service.store.contract import Store
 from tarry.service.wire.exchange import Answer
+from tarry.testing.samples import NOON
 from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import (
@@ -28,7 +29,11 @@ from tarry.testing.virtual_service import (
     takes_all_but,
     virtual_service,
 )
+from tests.service.dispatch.lane.hand_moved import LanePlace
 from tests.service.dispatch.lane.test_lane import a_lane, lane_of
+from tests.service.dispatch.origins.place import OPEN as A_DOWN
+from tests.service.dispatch.origins.place import PACED as PACED_AT_NOON
+from tests.service.dispatch.origins.place import WELL
 
 
 def always(answer: Answer) -> Script:
@@ -101,7 +106,7 @@ async def test_a_message_that_cannot_be_signed_is_its_own_failure(
         assert (await service.delivery(poison)).state is State.WAITING
         attempt, *_ = await service.store.attempts(poison)
         assert attempt.kind == Kind.REFUSED
-        assert attempt.detail.startswith("it cannot be signed: ")
+        assert attempt.detail.startswith("it cannot be signed: 'ascii' codec can't encode")
         assert (attempt.took, attempt.now) == (0.0, attempt.at)
         assert "'msg_é' cannot be signed" in caplog.text
         await service.store.cancel(endpoint.application, poison, now=service.now())
@@ -400,3 +405,74 @@ async def test_probes_are_counted_apart() -> None:
         counters = service.dispatcher.context.counters
         assert counters.sent == len(service.sender.sent)
         assert 0 < counters.probes < counters.sent
+
+
+# --- Lanes that are moved by hand ---------------------------------------------------------------
+
+LONG_DOWN = A_DOWN.replace(down_since=NOON - 1e6, probes=30, probe_at=NOON)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_probe_goes_sooner_if_much_waits_at_its_gate_and_not_if_it_waits_at_others(
+    *, shared: bool
+) -> None:
+    next_in = []
+    for waiting in (1, 100_000):
+        place = LanePlace()
+        group = place.level("app_a", LONG_DOWN if shared else WELL)
+        lane = place.lane(group, pace=WELL if shared else LONG_DOWN, waiting=1)
+        place.lane(group, waiting=waiting)
+        place.read(lane, place.row(lane))
+        lane.pump()
+        assert len(place.outbox.requests) == 1
+        next_in.append(lane.gates.current.pace.probe_at - place.now)
+    few, many = next_in
+    assert few / many > 5 if shared else few == many
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_lane_with_a_row_at_hand_asks_for_no_more_while_memory_is_full(*, full: bool) -> None:
+    place = LanePlace()
+    group = place.level("app_a", PACED_AT_NOON)
+    lane = place.lane(group, waiting=100)
+    group.gate.air = group.gate.pace.room()  # it cannot send now
+    buffer = lane.backlog.buffer
+    (want,) = [want for want in buffer.wants(1, NOON, PACED) if want.stream is Stream.READY]
+    buffer.take(want, [place.row(lane)], cut=True, fetched=Fetched([], {}, {}, {}))
+    place.context.buffered.add(full * place.context.limits.buffered_bytes)
+    place.work.take_hungry(10)
+    lane.backlog.asking = False
+    lane.pump()
+    assert (lane in place.work.hungry) is not full
+
+
+def test_at_a_pace_rows_that_were_left_behind_are_read_again_before_retries_are_sent() -> None:
+    place = LanePlace()
+    lane = place.lane(place.level("app_a"), pace=PACED_AT_NOON, waiting=2)
+    retry = place.row(lane, stream=Stream.WAITING, due_at=NOON - 1, attempts=1)
+    lane.backlog.marked(2)
+    place.read(lane, retry)
+    left_behind = place.row(lane)
+    lane.backlog.buffer.is_busy(left_behind.seq)
+    lane.backlog.buffer.behind(left_behind.seq)
+    lane.pump()
+    assert (place.outbox.requests, lane in place.work.hungry) == ([], True)
+    place.read(lane, left_behind, retry)
+    lane.pump()
+    assert len(place.outbox.requests) == 1
+
+
+def test_fresh_rows_of_a_lane_that_is_ordered_by_now_hold_no_slot_while_they_wait() -> None:
+    place = LanePlace()
+    lane = place.lane(place.level("app_a"), waiting=3)
+    buffer = lane.backlog.buffer
+    lane.backlog.marked(2)
+    for want in buffer.wants(8, NOON, CLOSED):
+        fresh = want.stream is Stream.READY and want.before is None
+        rows = [place.row(lane, seq=3)] if fresh else []
+        cut = want.before is not None  # the backlog is not read yet
+        if rows or not cut:
+            buffer.take(want, rows, cut=cut, fetched=Fetched([], {}, {}, {}))
+    buffer.set_order(fifo=True)
+    lane.pump()
+    assert (place.outbox.requests, place.context.slots.free) == ([], Limits().in_flight)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tarry.core.pace import Pace, Phase, Sample
 from tarry.core.pacer import in_a_row
 from tarry.core.probe import SHORTEST
-from tarry.service.dispatch.limits.gate import RULE, WATCHED, Gate, scaled
+from tarry.service.dispatch.limits.gate import FEW_ANSWERS, RULE, WATCHED, Gate, scaled
 from tarry.service.dispatch.limits.rates import GRAIN
 from tarry.testing.samples import NOON
 
@@ -96,8 +96,19 @@ def test_an_answer_that_neither_passed_nor_failed_says_nothing() -> None:
     for _ in range(20):
         answer(gate, NOON, failures=0, took=99.0)
     assert gate.air == 0
+    assert not gate.ticks(NOON)
     assert not gate.step(NOON, 1)
     assert gate.pace == Pace()
+
+
+def test_an_answer_that_does_not_count_asks_for_nothing() -> None:
+    gate = opened()
+    now = gate.free_at(NOON, MOST)
+    gate.sent(now, 1)
+    planned = gate.pace.probe_at
+    gate.answered(passed=False, failures=0, epoch=gate.pace.epoch, took=0.01, asked=900.0, now=now)
+    gate.step(now, 1)
+    assert gate.pace.probe_at == planned
 
 
 def test_a_change_of_phase_is_told_once() -> None:
@@ -242,7 +253,7 @@ def test_an_answer_to_what_was_sent_before_it_opened_may_say_that_it_is_up_again
     gate.open(NOON, 1)
     gate.answered(passed=True, failures=0, epoch=before, took=1.0, asked=None, now=NOON + 1)
     gate.step(NOON + 1, 1)
-    assert gate.phase is Phase.PACED
+    assert (gate.phase, gate.pace.latency) == (Phase.PACED, 1.0)
 
 
 def test_failures_of_what_was_sent_before_do_not_judge_the_new_pace() -> None:
@@ -278,6 +289,29 @@ def test_a_paced_gate_has_no_more_in_the_air_than_its_pace_takes() -> None:
     gate.lost()
     assert gate.free_at(now + 60, MOST) == now + 60
     assert gate.free_at(now + 60, room - 1) == math.inf
+
+
+def test_requests_that_hang_leave_room_for_others() -> None:
+    gate, now = ramped(), NOON
+    for _ in range(gate.pace.room()):
+        now = gate.free_at(now, MOST)
+        gate.sent(now, 100)
+    gate.hang(2)
+    assert gate.room(MOST) == 2
+    assert gate.free_at(now + 60, MOST) == now + 60
+    gate.hang(0)
+    assert gate.free_at(now + 60, MOST) == math.inf
+
+
+def test_how_long_failures_take_does_not_count() -> None:
+    gate = a_gate()
+    answer(gate, NOON, took=15.0)
+    answer(gate, NOON, passed=True, took=0.2)
+    gate.step(NOON, 1)
+    assert gate.pace.latency == pytest.approx(0.2)
+    answer(gate, NOON, took=15.0)
+    gate.step(NOON, 1)
+    assert gate.pace.latency < 0.2
 
 
 def test_how_long_answers_take_is_their_mean() -> None:
@@ -344,14 +378,33 @@ def test_only_a_closed_gate_is_ramped() -> None:
     assert paced.pace is before
 
 
-@pytest.mark.parametrize(("forget", "capacity"), [(False, 80.0), (True, None)])
-def test_to_close_it_keeps_what_was_learned_unless_it_is_to_be_forgotten(
-    capacity: float | None, *, forget: bool
-) -> None:
-    gate = a_gate(Pace(phase=Phase.PACED, rate=5.0, capacity=80.0, epoch=3))
+LEARNED = {
+    "capacity": 80.0,
+    "baseline": 0.2,
+    "most": 90.0,
+    "judged": NOON - 5,
+    "history": Sample(7, 2),
+    "held_until": NOON + 60,
+}
+
+
+@pytest.mark.parametrize("forget", [False, True])
+def test_to_close_it_keeps_what_was_learned_unless_it_is_to_be_forgotten(*, forget: bool) -> None:
+    pace = Pace(phase=Phase.PACED, rate=5.0, epoch=3, goal=70.0, streak=2, begun=NOON - 60)
+    gate = a_gate(pace.replace(**LEARNED))
     gate.close(forget=forget)
-    assert gate.pace == Pace(capacity=capacity, epoch=4)
+    closed = Pace(epoch=4)
+    assert gate.pace == (closed if forget else closed.replace(**LEARNED))
     assert gate.phase is Phase.CLOSED
+
+
+def test_a_gate_that_closes_does_not_keep_to_its_old_spacing_when_it_is_paced_anew() -> None:
+    gate = a_gate(Pace(phase=Phase.PACED, rate=0.01))
+    gate.sent(NOON, 9)
+    assert gate.free_at(NOON, MOST) > NOON + 90
+    gate.close(forget=True)
+    gate.ramp(NOON + 1)
+    assert gate.free_at(NOON + 1, MOST) == NOON + 1
 
 
 def test_a_gate_goes_on_where_the_one_before_it_stood() -> None:
@@ -508,6 +561,13 @@ def test_a_new_gate_expects_the_failures_by_chance_that_others_have() -> None:
     assert gate.pace.history == Sample(5, 5)  # what it knows by now is enough
 
 
+def test_twice_as_many_answers_of_others_as_a_gate_needs_itself_are_enough() -> None:
+    gate = a_gate()
+    gate.assume(Sample(FEW_ANSWERS, FEW_ANSWERS))
+    assert gate.pace.history == Sample(FEW_ANSWERS, FEW_ANSWERS).faded(2 * FEW_ANSWERS)
+    assert gate.pace.history.answers > 0
+
+
 @pytest.mark.parametrize("others", [Sample(), Sample(1, 3), Sample(9, 10)])
 def test_a_gate_goes_by_its_own_answers_where_others_have_few(others: Sample) -> None:
     gate = a_gate()
@@ -542,3 +602,13 @@ def test_a_pace_is_scaled_with_all_that_is_known_of_the_capacity() -> None:
     assert (pace.rate, pace.goal, pace.capacity, pace.failed_at) == (10.0, 20.0, 25.0, 30.0)
     fresh = scaled(Pace(), 0.25)
     assert fresh == Pace()
+
+
+def test_a_gate_that_opens_forgets_the_answers_to_its_last_pace() -> None:
+    gate = ramped()
+    for _ in range(20):
+        answer(gate, NOON + 1, passed=True)
+    gate.step(NOON + 1, 1)
+    assert gate.pace.recent(NOON + 1) == (20, 0)
+    gate.open(NOON + 1, 1)
+    assert (gate.pace.recent(NOON + 1), gate.pace.offered(NOON + 1)) == ((0, 0), 0)

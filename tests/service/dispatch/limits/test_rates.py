@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tarry.service.dispatch.limits.rates import GRAIN, LONGEST_DOUBT, MARGIN, Spacing, TenantRate
 from tarry.testing.samples import NOON
+from tests.service.dispatch.origins.place import Place
 
 # --- Sends at a rate ----------------------------------------------------------------------------
 
@@ -241,3 +242,13 @@ def test_what_was_just_used_or_is_waited_for_is_to_be_remembered() -> None:
     turns.sent(timers.now)
     assert not turns.idle(timers.now)
     assert turns.idle(timers.now + 2)
+
+
+def test_a_shared_rate_allows_for_what_its_last_owner_may_have_sent() -> None:
+    place = Place()
+    rate = TenantRate(lambda: place.now, place.later)
+    rate.limit(0.5)
+    assert rate.idle(place.now)
+    rate.doubt(place.now)
+    assert not rate.idle(place.now + 1.9)
+    assert rate.idle(place.now + 2.1)

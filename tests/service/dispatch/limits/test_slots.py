@@ -130,6 +130,15 @@ def test_one_that_does_not_want_any_more_is_passed_by() -> None:
     assert (other.in_flight, third.in_flight) == (0, 1)
 
 
+def test_a_tenant_whose_only_lane_that_waited_is_forgotten_does_not_wait_any_more() -> None:
+    slots = Slots(1)
+    first, gone, third = pumped(slots, "a", "b", "c")
+    slots.forget(gone)
+    first.wanted = 0
+    first.answered()
+    assert (gone.in_flight, third.in_flight, slots.free) == (0, 1, 0)
+
+
 def test_one_that_never_waited_can_be_forgotten() -> None:
     Slots(2).forget(FakeLane(Slots(2), "a"))
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.limits.gate import RULE, Gate
-from tarry.service.dispatch.loops import Signals
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.origins.shared_record import SharedRecord
 from tarry.service.dispatch.outcomes.judge import Judgement, Verdict
-from tarry.service.dispatch.work import Work
+from tarry.service.dispatch.work import Signals, Work
 from tarry.service.model.settings import Limits, Parking
 from tarry.testing.samples import NOON
 from tests.service.dispatch.test_context import Nobody
@@ -121,6 +120,7 @@ class FakeLane:
         self.timeout = 15.0
         self.is_well, self.is_apart = True, False
         self.failed_at = -math.inf
+        self.is_hanging = False
         self.backlog = 1
         self.wants_more = False
         """Whether it waits for another turn as soon as it has one."""
@@ -133,6 +133,9 @@ class FakeLane:
 
     def waiting(self) -> int:
         return self.backlog
+
+    def hangs(self, _now: float) -> bool:
+        return self.is_hanging
 
     def has_failed_since(self, time: float) -> bool:
         return self.failed_at >= time

@@ -770,6 +770,25 @@ def test_at_a_paced_whole_lanes_in_doubt_of_an_application_send_one_by_one(
     assert len(place.sent) == (2 if side_by_side else 1)
 
 
+@pytest.mark.parametrize("level", ["group", "whole"])
+def test_a_lane_that_hangs_takes_no_room_from_the_others(level: str) -> None:
+    place = Place()
+    group, (hangs, other) = place.group("a", 2, PACED if level == "group" else Pace())
+    whole = place.make_whole(group, pace=PACED if level == "whole" else Pace())
+    gate = (group if level == "group" else whole).gate
+    hangs.wants_more = True
+    hangs.wait()
+    place.push(5)
+    full = [hangs.number] * gate.pace.room()
+    other.wait()
+    place.push(5)
+    assert place.sent == full
+    hangs.is_hanging, hangs.wants_more = True, False
+    group.leader.tick(place.now)
+    place.push(1)
+    assert place.sent[len(full) :].count(other.number) == 1
+
+
 def test_at_a_paced_group_all_lanes_send_side_by_side() -> None:
     place = Place()
     _, lanes = place.group("a", 2, PACED)
@@ -1708,3 +1727,13 @@ def test_an_origin_in_trouble_does_not_share_its_gate_with_another() -> None:
     a.open(place.now)
     b.open(place.now, capacity=10.0)
     assert (a.gate.pace.capacity, b.gate.pace.capacity) == (None, 10.0)
+
+
+def test_a_change_of_phase_is_logged_with_the_number_of_lanes_and_of_deliveries_that_wait(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    place = Place()
+    group, _ = place.group("app_a", 3)
+    with caplog.at_level("INFO"):
+        group.open(place.now)
+    assert caplog.messages == [f"all 3 lanes to {AT} app_a are open; 3 wait"]

@@ -9,6 +9,7 @@ from tarry.errors import StoreUnavailable
 from tarry.service.dispatch.limits import pace_text
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.model.origin import group_name
+from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
 
@@ -177,6 +178,35 @@ async def test_what_could_not_be_written_is_written_later(monkeypatch: pytest.Mo
         (group,) = levels(service)
         assert (group.shared, group.is_changed) == (True, True)
         await asyncio.sleep(5)
+        assert not group.is_changed
+        (text,) = await service.store.origins([group.name])
+        assert pace_text.read(text, now=service.now()).phase is Phase.OPEN
+
+
+@virtually
+async def test_a_record_is_read_once_for_all_applications_of_an_origin_and_not_again() -> None:
+    between = Between(Shaky)
+    async with virtual_service(through=between) as service:
+        await service.store.learn({AT: pace_text.write(OPEN, whole=True)})
+        origins, wanted = service.dispatcher.origins, [(AT, "app_a"), (AT, "app_b")]
+        await origins.read(wanted)
+        whole, *groups = levels(service)
+        assert (whole.place, whole.shared) == (AT, True)
+        assert [group.application for group in groups] == ["app_a", "app_b"]
+        assert all(group.leader is whole for group in groups)
+        calls = between.shaky.calls
+        await origins.read(wanted)
+        assert (between.shaky.calls, levels(service)) == (calls, [whole, *groups])
+
+
+@virtually
+async def test_a_look_at_the_records_writes_those_that_changed() -> None:
+    async with virtual_service() as service:
+        origins = service.dispatcher.origins
+        group = origins.group(AT, "app_a")
+        group.open(service.now())
+        assert (group.shared, group.is_changed) == (True, True)
+        await origins.share()
         assert not group.is_changed
         (text,) = await service.store.origins([group.name])
         assert pace_text.read(text, now=service.now()).phase is Phase.OPEN

@@ -9,9 +9,8 @@ from tarry.service.dispatch.clock import Timer
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.limits import pace_text
 from tarry.service.dispatch.limits.gate import Gate
-from tarry.service.dispatch.loops import Signals
 from tarry.service.dispatch.origins.shared_record import AHEAD, LOT, Fleet, SharedRecord
-from tarry.service.dispatch.work import Work
+from tarry.service.dispatch.work import Signals, Work
 from tarry.service.model.settings import Limits, Parking
 from tarry.testing.samples import NOON
 from tests.service.dispatch.test_context import Nobody

@@ -106,6 +106,18 @@ def test_what_fails_again_after_a_success_of_another_is_the_messages() -> None:
     assert (failed(lane, a_due(seq=6)), whose(lane, a_due(seq=6))) == (1, Whose.UNKNOWN)
 
 
+def test_a_delivery_that_goes_on_failing_counts_again_until_another_is_accepted() -> None:
+    """The endpoint may have gone down since: the next failure needs a success of its own."""
+    lane = LaneBlame()
+    count(lane)
+    accept(lane, OTHER)
+    assert (failed(lane), whose(lane)) == (None, Whose.MESSAGE)
+    count(lane)
+    assert (failed(lane), whose(lane)) == (1, Whose.UNKNOWN)
+    accept(lane, OTHER)
+    assert (failed(lane), whose(lane)) == (None, Whose.MESSAGE)
+
+
 def test_what_is_refused_again_after_a_success_of_another_is_the_messages() -> None:
     lane = LaneBlame()
     count(lane, verdict=REFUSED)
@@ -478,3 +490,28 @@ def test_types_beyond_the_bound_are_never_known_to_fail() -> None:
         failed(lane, last, now=NOON - 5)
         failed(lane, beyond, now=NOON - 5)
     assert (failed(lane, last), failed(lane, beyond)) == (None, 1)
+
+
+def ignores(lane: LaneBlame, due: Due) -> bool:
+    return lane.ignores(due, accepted_at=NOON - 1, now=NOON)
+
+
+def test_a_success_is_ignored_where_a_failure_of_the_delivery_would_say_nothing() -> None:
+    lane = LaneBlame()
+    assert not ignores(lane, DUE)
+    count(lane)
+    assert not ignores(lane, DUE)
+    accept(lane, OTHER)
+    assert ignores(lane, DUE)  # it failed before the endpoint accepted another
+    assert not ignores(lane, OTHER)
+
+
+def test_a_success_is_ignored_where_its_event_type_only_failed_so_far() -> None:
+    lane = LaneBlame()
+    for seq in range(5):
+        failed(lane, a_due(seq=seq), now=NOON - 9 + seq)
+    new = a_due(seq=99)
+    assert not ignores(lane, new)
+    accept(lane, replace(OTHER, event_type="another"))
+    assert ignores(lane, new)
+    assert not ignores(lane, replace(new, event_type="a third"))

@@ -11,6 +11,7 @@ from tarry.core.pace import Phase
 from tarry.core.text import to_json
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.limits.rates import TenantRate
+from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.ownership import lane_loader as loader
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Standing
@@ -29,6 +30,7 @@ from tarry.testing.virtual_service import (
     takes_all_but,
     virtual_service,
 )
+from tests.service.dispatch.lane.test_lane import a_lane
 
 
 def the_lane(service: VirtualService) -> Lane:
@@ -84,11 +86,21 @@ async def test_a_change_made_while_the_lane_is_being_read_is_seen() -> None:
 
 
 @virtually
-async def test_each_policy_is_kept_once_under_its_version() -> None:
+async def test_each_policy_is_kept_once_under_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     async with virtual_service() as service:
+        put_policy, versions = service.store.put_policy, list[str]()
+
+        async def noted(version: str, document: str) -> None:
+            versions.append(version)
+            await put_policy(version, document)
+
+        monkeypatch.setattr(service.store, "put_policy", noted)
         endpoint = await service.add_endpoint("a.example")
+        await service.add()
+        await asyncio.sleep(5)  # the lane has left, and is loaded again for the next message
         (message,) = await service.add()
         await service.until_delivered(endpoint, within=5)
+        assert len(versions) == 1
         (attempt,) = await service.store.attempts(message)
         assert '"delivery"' in await service.store.policy(attempt.policy)
 
@@ -399,3 +411,32 @@ async def test_an_endpoint_that_was_paused_for_a_moment_gets_its_backlog_at_a_pa
         await asyncio.sleep(0.1)
         assert the_lane(service) is lane, "it was in memory all the time"
         assert Phase(lane.gates.phase) is Phase.PACED
+
+
+@pytest.mark.parametrize(
+    ("url", "origin"),
+    [
+        ("https://b.example/in", "https://b.example:443"),
+        ("https://a.example/other", "https://a.example:443"),
+    ],
+)
+@virtually
+async def test_a_lane_changes_its_origin_only_if_its_endpoint_moves_to_another(
+    url: str, origin: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with virtual_service() as service:
+        lane = await a_lane(service)
+        (endpoint,) = [row.endpoint for row in await service.store.lanes([lane.number])]
+        moves: list[str] = []
+        move = Lane.move
+
+        def noted(lane: Lane, group: Origin) -> None:
+            moves.append(group.place)
+            move(lane, group)
+
+        monkeypatch.setattr(Lane, "move", noted)
+        before = lane.gates.group.place
+        await service.move(endpoint, url)
+        await asyncio.sleep(2)
+        assert (lane.endpoint.url, lane.gates.group.place) == (url, origin)
+        assert moves == ([] if origin == before else [origin])

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from tarry.errors import StoreUnavailable
-from tarry.service.dispatch.loops import Signals
 from tarry.service.dispatch.ownership.lane_loader import LOADED_TOGETHER
 from tarry.service.dispatch.ownership.owner import Owner
 from tarry.service.dispatch.settling.sleep import Sleep
 from tarry.service.dispatch.settling.writer import SettlementWriter
+from tarry.service.dispatch.work import Signals
 from tarry.service.model.application import SHARDS
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.lane import Change, Lease
@@ -21,6 +21,7 @@ from tarry.testing.samples import ENVIRONMENT
 from tarry.testing.shaky_store import Between, Shaky, slow
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, VirtualService, status, virtual_service
+from tests.service.dispatch.lane.test_lane import a_lane
 
 SELDOM = Limits(lease=600, look=300, keep_up=600)
 """So seldom that nothing is done but by hand."""
@@ -289,3 +290,39 @@ async def test_tasks_of_new_shards_are_looked_at_at_once() -> None:
         await service.dispatcher.shards.release(list(service.dispatcher.shards.owned.values()))
         await owner.own_once()
         assert signals.upkeep.is_set()
+
+
+@virtually
+async def test_shards_beyond_the_share_that_are_quiet_are_given_back_at_once() -> None:
+    async with virtual_service(limits=SELDOM) as service:
+        owned = service.dispatcher.shards.owned
+        assert len(owned) == SHARDS
+        await service.store.lease("another", most=1, length=600)
+        await owner_of(service, Signals()).own_once()
+        assert len(owned) == SHARDS // 2
+        assert len(await service.store.lease("another", most=SHARDS, length=600)) == SHARDS // 2
+
+
+@virtually
+async def test_to_read_everything_again_means_to_look_through_all_shards_at_once() -> None:
+    async with virtual_service(limits=SELDOM) as service:
+        lane, signals = await a_lane(service), Signals()
+        turn = lane.backlog.buffer.turn
+        assert lane.backlog.asleep
+        owner_of(service, signals).read_all_again()
+        assert signals.own.is_set()
+        assert (lane.backlog.asleep, lane.backlog.buffer.turn > turn) == (False, True)
+        assert not any(shard.is_known for shard in service.dispatcher.shards.owned.values())
+
+
+@virtually
+async def test_a_shard_that_is_dropped_keeps_no_lane() -> None:
+    async with virtual_service(limits=SELDOM) as service:
+        await service.add_endpoint("a.example", lambda _r, _n: DOWN)
+        await service.add()
+        await asyncio.sleep(1)
+        shard = service.dispatcher.shards.owned[service.application.shard]
+        await service.dispatcher.loader.load([1])
+        (lane,) = shard.lanes.values()
+        owner_of(service, Signals()).drop([shard])
+        assert (lane.left, shard.lanes) == (True, {})

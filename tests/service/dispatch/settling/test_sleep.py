@@ -5,15 +5,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import pytest
 
-from tarry.errors import StoreError
-from tarry.service.dispatch.settling.sleep import Sleep
+from tarry.errors import StoreUnavailable
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import HOUR, Limits
 from tarry.service.wire.exchange import Answer
 from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import VirtualService, virtual_service
-from tests.service.dispatch.lane.test_lane import a_lane
 
 
 def lanes_of(service: VirtualService) -> list[bool]:
@@ -61,26 +59,28 @@ async def test_a_lane_to_which_something_is_added_meanwhile_goes_on() -> None:
 
 
 class Away(Shaky):
-    """The database is away when a lane asks whether it may sleep."""
+    """The database is away for a while when lanes ask whether they may sleep."""
+
+    refused = 0
 
     async def doze(self, live: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
-        raise StoreError(f"the database is away: {live} {leases}")
+        if self.refused < 3:
+            self.refused += 1
+            raise StoreUnavailable("the database is away")
+        return await self._store.doze(live, leases)
 
 
 @virtually
-async def test_a_lane_that_found_the_database_away_asks_again_whether_it_may_sleep() -> None:
-    async with virtual_service() as service:
-        lane, gone = await a_lane(service), await a_lane(service)
-        dispatcher, work = service.dispatcher, service.dispatcher.work
-        away = Away(service.store).store
-        sleep = Sleep(away, dispatcher.context, work, dispatcher.shards)
-        work.let_rest(lane)
-        work.let_rest(gone)
-        gone.left = True  # while the store is asked
-        with pytest.raises(StoreError):
-            await sleep.sleep_once()
-        assert list(work.resting) == [lane]
-        gone.left = False
+async def test_lanes_that_found_the_database_away_sleep_once_it_is_back() -> None:
+    between = Between(Away)
+    limits = Limits(look=300, keep_up=600)
+    async with virtual_service(through=between, limits=limits) as service:
+        for name in "ab":
+            await service.add_endpoint(f"{name}.example")
+        await service.add(deliver_at=service.now() + HOUR)
+        await asyncio.sleep(30)
+        assert between.shaky.refused == 3
+        assert lanes_of(service) == [True, True]
 
 
 class AnsweredLate(Shaky):

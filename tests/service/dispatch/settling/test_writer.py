@@ -79,11 +79,13 @@ def test_a_settlement_loses_its_texts_and_then_its_attempt_but_not_its_outcome(
 
 
 def test_a_resend_keeps_an_attempt() -> None:
-    resent = Resent(7, "r1", an_attempt(DUE, detail="odd", body=b"odd"), 1)
+    attempt = an_attempt(DUE, detail="odd", body=b"odd", decision="odd")
+    resent = Resent(7, "r1", attempt, 1)
     (bare,) = a_part(resent).simpler()
     ((_, _, kept),) = bare.finished
     assert isinstance(kept, Resent)
-    assert (kept.resend, kept.attempt.detail, kept.attempt.body) == ("r1", NOT_KEPT, b"")
+    assert kept.resend == "r1"
+    assert kept.attempt == replace(attempt, detail=NOT_KEPT, body=b"", decision="")
 
 
 def test_of_a_settlement_without_an_attempt_there_is_nothing_simpler() -> None:
@@ -350,3 +352,20 @@ async def test_a_shard_changes_hands_although_the_store_refuses_a_settlement_of_
         await asyncio.sleep(REFUSED_AGAIN_AFTER)
         assert list(service.dispatcher.shards.lanes()) == []
         assert len(service.sender.sent) == 1
+
+
+@pytest.mark.parametrize(("code", "loaded"), [(410, True), (500, False)])
+@virtually
+async def test_a_lane_is_read_again_once_its_endpoint_was_disabled(
+    code: int,
+    loaded: bool,  # noqa: FBT001  a parameter
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", lambda _r, _n: status(code))
+        lanes: list[int] = []
+        work = service.dispatcher.work
+        monkeypatch.setattr(work, "load", lanes.extend)
+        await service.add()
+        await asyncio.sleep(1)
+        assert (endpoint.lane in lanes) is loaded

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import weakref
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from tarry.service.dispatch.upkeep.upkeep import Kept, oldest, sweep
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Lease
-from tarry.service.model.settings import DAY, HOUR
+from tarry.service.model.settings import DAY, HOUR, Limits
 from tarry.service.model.task import Task, Work
 from tarry.service.wire.exchange import Answer
 from tarry.testing.samples import NOON, a_task, an_endpoint
@@ -166,6 +167,7 @@ class Left(Shaky):
 
     left = 0
     fails = False
+    pieces = 0
 
     async def collect(self, *, now: float, limit: int) -> int:
         assert now
@@ -178,6 +180,7 @@ class Left(Shaky):
         assert limit
         assert lease.worker
         await asyncio.sleep(0.1)
+        self.pieces += 1
         if self.fails:
             raise StoreError("it cannot be done")
         return replace(task, cursor=f"{task.cursor}x")
@@ -196,3 +199,83 @@ async def test_a_task_does_not_hold_up_what_callers_left(fails: bool) -> None:  
         left.left = 2000
         await asyncio.sleep(5)
         assert left.left == 0
+
+
+@virtually
+async def test_a_database_that_is_away_is_reported_after_tasks_had_their_turn() -> None:
+    between = Between(Left)
+    async with virtual_service(through=between, limits=Limits(look=300, keep_up=600)) as service:
+        upkeep = service.dispatcher._upkeep  # noqa: SLF001  one of its loops, done by hand
+        await upkeep.upkeep_once()
+        between.shaky.away = True
+        with pytest.raises(StoreError):
+            await upkeep.upkeep_once()
+        between.shaky.away = False
+
+
+class Deaf(Shaky):
+    """All reports of lanes that wake are lost."""
+
+    async def woken(self, leases: Sequence[Lease]) -> list[int]:
+        await self._store.woken(leases)
+        return []
+
+
+@virtually
+async def test_a_lane_whose_waking_was_not_reported_is_found_by_the_upkeep() -> None:
+    limits = Limits(look=1, keep_up=60)
+    async with virtual_service(through=Between(Deaf), limits=limits) as service:
+        endpoint = await service.add_endpoint("a.example")
+        await asyncio.sleep(5)
+        await service.add()
+        await service.until_delivered(endpoint, within=61)
+
+
+@virtually
+async def test_the_upkeep_deletes_what_need_not_be_kept() -> None:
+    kept = Kept(messages=30.0)
+    async with virtual_service(kept=kept, limits=Limits(keep_up=60)) as service:
+        endpoint = await service.add_endpoint("a.example")
+        await service.add(3)
+        await service.until_delivered(endpoint, within=1)
+        await asyncio.sleep(130)
+        assert await service.counts(endpoint) == {}
+
+
+@virtually
+async def test_all_that_callers_left_is_collected_at_once_in_pieces() -> None:
+    between = Between(Left)
+    async with virtual_service(through=between, limits=Limits(look=300, keep_up=600)) as service:
+        between.shaky.left = 3 * CHUNK
+        await service.dispatcher._upkeep.upkeep_once()  # noqa: SLF001  likewise
+        assert between.shaky.left == 0
+
+
+@virtually
+async def test_a_task_takes_at_most_half_of_the_time_unless_callers_left_something() -> None:
+    between = Between(Left)
+    async with virtual_service(through=between) as service:
+        left = between.shaky
+        endpoint = await service.add_endpoint("a.example")
+        await service.store.add_task(a_task(endpoint, Work.DISCARD))
+        await asyncio.sleep(5)
+        before = left.pieces
+        await asyncio.sleep(10)
+        assert 48 <= left.pieces - before <= 52
+        before, left.left = left.pieces, 1_000_000
+        await asyncio.sleep(10)
+        assert left.pieces - before >= 98
+
+
+@virtually
+async def test_news_of_the_store_end_the_pause_after_a_piece() -> None:
+    between = Between(Left)
+    async with virtual_service(through=between) as service:
+        endpoint = await service.add_endpoint("a.example")
+        await service.store.add_task(a_task(endpoint, Work.DISCARD))
+        await asyncio.sleep(5)
+        before = between.shaky.pieces
+        for _ in range(1000):
+            await asyncio.sleep(0.01)
+            service.dispatcher._signals.store_has_news()  # noqa: SLF001  as the store would
+        assert between.shaky.pieces - before >= 85

@@ -10,7 +10,7 @@ from tarry.service.model import ids
 from tarry.service.model.message import Message
 from tarry.service.model.settings import DAY
 from tarry.service.store.contract import Retention
-from tarry.service.store.postgres.partitions import make, partition
+from tarry.service.store.postgres.retention.partitions import make, partition
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import an_attempt, delivered
 from tarry.testing.store_contract.scene import Scene

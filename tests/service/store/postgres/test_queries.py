@@ -10,8 +10,8 @@ from psycopg import sql
 
 import tarry.service.store.postgres
 from tarry.service.model.lane import Stream
+from tarry.service.store.postgres.migrate.schema import STEPS
 from tarry.service.store.postgres.queries import SQL
-from tarry.service.store.postgres.schema import STEPS
 
 pytestmark = pytest.mark.anyio
 
@@ -207,14 +207,14 @@ def _pages(connection: psycopg.Connection, name: LiteralString, *asked: object) 
 
 
 def test_every_query_is_used() -> None:
-    source = "".join(file.read_text() for file in SOURCE.glob("*.py"))
+    source = "".join(file.read_text() for file in SOURCE.rglob("*.py"))
     assert not [name for name in SQL if f'"{name}"' not in source]
 
 
 def test_every_table_is_named_with_its_schema() -> None:
     tables = r"\b(?:FROM|JOIN|INTO|UPDATE|TABLE|USING)\s+(?!ONLY|SET|SKIP|OF)(tarry\.)?(\w+)"
     ours = re.compile(r"CREATE TABLE tarry\.(\w+)").findall(
-        (SOURCE / "migrations" / "0001_begin.sql").read_text()
+        (SOURCE / "migrate" / "migrations" / "0001_begin.sql").read_text()
     )
     for name, query in SQL.items():
         for schema, table in re.findall(tables, query):

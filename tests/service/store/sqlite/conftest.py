@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tarry.service.store.sqlite.schema import SqliteMigrator
-from tarry.service.store.sqlite.session import Session
+from tarry.service.store.sqlite.database.session import Session
+from tarry.service.store.sqlite.database.threads import Threads
+from tarry.service.store.sqlite.database.writer import Writer
+from tarry.service.store.sqlite.migrate.schema import SqliteMigrator
 from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
-from tarry.service.store.sqlite.threads import Threads
-from tarry.service.store.sqlite.writer import Writer
 from tarry.testing.store_contract.scene import Scene
 
 

@@ -11,9 +11,10 @@ from apsw.ext import QueryPlan, query_info
 
 from tarry.service.store.contract import Store
 from tarry.service.store.sql_files import load
-from tarry.service.store.sqlite import queries, schema
-from tarry.service.store.sqlite.connection import connect
-from tarry.service.store.sqlite.listing import DOWN
+from tarry.service.store.sqlite import queries
+from tarry.service.store.sqlite.database.connection import connect
+from tarry.service.store.sqlite.migrate import schema
+from tarry.service.store.sqlite.reading.listing import DOWN
 
 QUERIES = load("tarry.service.store.sqlite")
 METHODS = {name for name, _ in getmembers(Store, isfunction)}
@@ -138,6 +139,6 @@ def test_a_query_is_a_method_of_a_store_or_a_step_of_one(name: str) -> None:
 
 def test_every_query_is_used() -> None:
     folder = Path(queries.__file__).parent
-    code = "\n".join(file.read_text() for file in folder.glob("*.py"))
+    code = "\n".join(file.read_text() for file in folder.rglob("*.py"))
     assert [name for name in QUERIES if f'"{name}"' not in code] == []
     assert set(re.findall(r'SQL\["(\w+)"\]', code)) <= set(QUERIES)

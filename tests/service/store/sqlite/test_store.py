@@ -83,7 +83,7 @@ async def test_under_constant_load_the_log_stays_small(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pages = 1_000
-    monkeypatch.setattr("tarry.service.store.sqlite.disk.LONG_PAGES", pages)
+    monkeypatch.setattr("tarry.service.store.sqlite.database.disk.LONG_PAGES", pages)
     scene = await Scene.set_up(await open_sqlite(path))
     log = path.with_name("hooks.db-wal")
     sizes = []

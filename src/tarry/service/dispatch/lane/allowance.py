@@ -1,16 +1,71 @@
-"""A lane's own limits: its requests in flight, its rate, and how many requests may be retries.
+"""The limits that a lane goes by: its gate, its requests in flight, its rate and its retries.
+
+A lane's gate is its own, or the one that it shares with other lanes of its origin (`LaneGates`).
 
 An endpoint without history gets a few requests at a time. Each success allows one more, and each
 failure after another failure halves the number. While the endpoint's gate is not closed, the gate's
 pace applies instead. The retry budget applies only while it is closed.
 """
 
+import math
+
 from tarry.core.budget import RatioRule
 from tarry.core.pace import CLOSED, Phase
 from tarry.core.window import SLICES, Window
 from tarry.service.dispatch.clock import LONG_AGO
-from tarry.service.dispatch.limits.gate import RULE
+from tarry.service.dispatch.limits.gate import RULE, Gate
 from tarry.service.dispatch.limits.rates import NO_SPACING, Spacing
+from tarry.service.dispatch.origins.origin import Origin
+
+# --- Gates --------------------------------------------------------------------------------------
+
+
+class LaneGates:
+    """A lane's own gate, and the group of its application's lanes at the same origin."""
+
+    __slots__ = ("group", "is_apart", "own")
+
+    def __init__(self, own: Gate, group: Origin) -> None:
+        self.own, self.group = own, group
+        self.is_apart = False
+        """Whether the lane goes by its own gate although its origin is in trouble: its attempts
+        are refused, or fail, while those of others pass."""
+
+    @property
+    def shared(self) -> Gate:
+        """The gate of the origin. Its phase is closed while the origin is well."""
+        return self.group.leader.gate
+
+    @property
+    def current(self) -> Gate:
+        """The gate that the lane goes by now."""
+        shared = self.group.leader.gate
+        return self.own if shared.phase is CLOSED or self.is_apart else shared
+
+    @property
+    def phase(self) -> Phase:
+        """The phase of the gate that the lane goes by now."""
+        return self.current.phase
+
+    def move(self, group: Origin) -> None:
+        """Belong to another origin from now on."""
+        self.group, self.is_apart = group, False
+
+    def go_apart(self) -> None:
+        """Go by the lane's own gate, whatever the origin does."""
+        self.is_apart = True
+
+    def come_back(self) -> None:
+        """Go by the origin's gate again as long as that is shared."""
+        self.is_apart = False
+
+    def join(self) -> bool:
+        """Leave the pace to the origin; return whether the lane had a pace of its own."""
+        had_its_own = self.own.phase is not CLOSED
+        self.is_apart = False
+        self.own.close()
+        return had_its_own
+
 
 # --- Requests in flight -------------------------------------------------------------------------
 
@@ -18,6 +73,9 @@ FIRST = 8
 """Requests that may be in flight to an endpoint without history."""
 SLOW = 0.1
 """If answers take longer than this many seconds, sends are spread out over that time."""
+HANGS = 1.5
+"""Seconds without an answer after which an endpoint counts as hanging, while others of its origin
+share a pace."""
 WEIGHT = 0.1
 """The weight of the last answer in the average latency of an endpoint."""
 
@@ -26,8 +84,8 @@ class Allowance:
     """Counts a lane's requests in flight, and limits them in addition to its gate."""
 
     __slots__ = (
-        *("_failed_at", "_latency", "_sent_at", "failing", "fifo_from", "in_flight", "most"),
-        *("rate", "trust"),
+        *("_failed_at", "_latency", "_sent_at", "_unanswered_since", "failing", "fifo_from"),
+        *("in_flight", "most", "rate", "trust"),
     )
 
     def __init__(self, fifo_from: float) -> None:
@@ -38,6 +96,8 @@ class Allowance:
         self.rate = NO_SPACING
         self._latency = 0.0
         self._sent_at = self._failed_at = LONG_AGO
+        self._unanswered_since = math.inf
+        """When the first request was sent since the last answer."""
         self.fifo_from = fifo_from
         """An ordered lane sends nothing before this time: its last owner may have a request in
         flight."""
@@ -63,11 +123,13 @@ class Allowance:
         """Count a request that goes out."""
         self.in_flight += 1
         self._sent_at = now
+        self._unanswered_since = min(self._unanswered_since, now)
         self.rate.sent(now)
 
     def ended(self, took: float) -> None:
         """Count an answer of any kind, and its latency in seconds."""
         self.in_flight -= 1
+        self._unanswered_since = math.inf
         self._latency += WEIGHT * (took - self._latency)
 
     def passed(self) -> None:
@@ -90,6 +152,14 @@ class Allowance:
     def sent_at(self) -> float:
         """When the last request was sent."""
         return self._sent_at
+
+    def hangs(self, now: float) -> bool:
+        """Return whether the endpoint answers nothing, and has not for long."""
+        return now - self._unanswered_since > max(HANGS, 4 * self._latency)
+
+    def expect_answers(self) -> None:
+        """Count only requests from now on as unanswered: an outage is over."""
+        self._unanswered_since = math.inf
 
     def has_failed_since(self, time: float) -> bool:
         """Return whether an attempt failed since then."""

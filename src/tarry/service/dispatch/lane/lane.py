@@ -23,11 +23,10 @@ from msgspec.structs import replace
 from tarry.core.pace import Phase
 from tarry.service.dispatch.clock import LONG_AGO
 from tarry.service.dispatch.context import Context
-from tarry.service.dispatch.lane.allowance import Allowance, RetryBudget
+from tarry.service.dispatch.lane.allowance import Allowance, LaneGates, RetryBudget
 from tarry.service.dispatch.lane.backlog import Backlog
 from tarry.service.dispatch.lane.config import LaneConfig
 from tarry.service.dispatch.lane.endpoint_record import EndpointRecord, stands
-from tarry.service.dispatch.lane.gates import LaneGates
 from tarry.service.dispatch.lane.pending_attempt import PendingAttempt
 from tarry.service.dispatch.limits import pace_text
 from tarry.service.dispatch.limits.gate import RULE, Gate
@@ -49,7 +48,7 @@ _NONE: dict[str, str] = {}
 
 
 class Driver(Struct, frozen=True):
-    """The functions of other files that drive a lane, the same for all lanes. See `driver.py`."""
+    """The functions of other files that drive a lane, the same for all lanes. See `DRIVER`."""
 
     pump: "Callable[[Lane], None]"
     take_turn: "Callable[[Lane], None]"
@@ -181,6 +180,10 @@ class Lane:
     def waits_for_last_owner(self, now: float) -> bool:
         """Return whether a lost owner may still have a request of this ordered lane in flight."""
         return self.endpoint.fifo and self.allowance.fifo_from > now
+
+    def hangs(self, now: float) -> bool:
+        """Return whether the endpoint answers nothing, and has not for long."""
+        return self.allowance.hangs(now)
 
     def has_failed_since(self, time: float) -> bool:
         """Return whether an attempt failed since then."""

@@ -50,6 +50,7 @@ def _enter(lane: Lane, phase: Phase, now: float, *, failed: bool = True) -> None
         lane.backlog.buffer.changed()  # rows are read when they can be sent: it may take days
         lane.backlog.mark_fresh()  # new deliveries must not wait behind the whole backlog
     if phase is Phase.PACED:
+        lane.allowance.expect_answers()
         lane.backlog.mark_fresh()
         lane.ask_for_rows()
     lane.pump()

@@ -107,6 +107,8 @@ def next_send_at(lane: Lane, gate: Gate, now: float) -> float:
     if allowance.in_flight >= together or (fifo and lane.unsettled):
         return math.inf
     shared = gate is not lane.gates.own
+    if shared and gate.phase is PACED and lane.hangs(now):
+        return math.inf
     return max(
         gate.free_at(now, lane.context.limits.lane_in_flight if shared else together),
         lane.gates.own.pace.held_until,
@@ -197,7 +199,7 @@ def _end_without_payload(lane: Lane, due: Due, now: float) -> None:
         lane.finish(due, settlement(due, ruling, None, epoch=lane.epoch, now=now))
         return
     pending = _pending(lane, due, lane.gates.own, 0, now)
-    answer = Answer(0.0, failure=Kind.REFUSED, detail=Reason.EXPUNGED)
+    answer = Answer(0.0, detail=Reason.EXPUNGED)
     judgement = Judgement(Verdict.UNFIT, Kind.REFUSED)
     attempt = lane.context.id(ids.ATTEMPT, now)
     made = pending.attempt(answer, judgement, None, id=attempt, now=now, draw=0.0)

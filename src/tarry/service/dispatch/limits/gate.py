@@ -38,7 +38,7 @@ class Gate:
 
     __slots__ = (
         *("_asked", "_draw", "_failed", "_failed_at", "_late", "_missed", "_passed", "_passed_at"),
-        *("_spacing", "_spared", "_told", "_took", "air", "asks", "pace", "phase"),
+        *("_spacing", "_spared", "_told", "_took", "air", "asks", "hanging", "pace", "phase"),
     )
 
     def __init__(self, pace: Pace, draw: Callable[[], float]) -> None:
@@ -46,6 +46,8 @@ class Gate:
         self.phase = pace.phase
         """The phase of `pace`, as a field since each delivery reads it several times."""
         self.air = 0
+        self.hanging = 0
+        """How many of those in flight need no room: they go to endpoints that do not answer."""
         self.asks = False
         """Whether one more probe may go while another is in flight."""
         self._draw = draw
@@ -65,7 +67,15 @@ class Gate:
             return now if self.air < most else math.inf
         if phase is OPEN:
             return math.inf if self.air and not self.asks else max(now, self.pace.probe_at)
-        return math.inf if self.air >= min(most, self.pace.room()) else self._spacing.free_at(now)
+        return self._spacing.free_at(now) if self.room(most) > 0 else math.inf
+
+    def room(self, most: int) -> int:
+        """Return how many more sends may be in flight at the pace."""
+        return min(most, self.pace.room()) - (self.air - self.hanging)
+
+    def hang(self, hanging: int) -> None:
+        """Make room for others in place of requests that go to endpoints that do not answer."""
+        self.hanging = hanging
 
     def sent(self, now: float, waiting: int) -> int:
         """Count a send; return the epoch of its pace, which has to be passed to `answered`."""
@@ -108,8 +118,10 @@ class Gate:
             self._missed += failures
         else:
             self._failed += failures
-        self._took += took
-        if not passed:
+        if passed:
+            # A request that times out says nothing about how quickly others are answered.
+            self._took += took
+        else:
             self._failed_at = now
             if asked is not None:
                 self._asked = max(asked, self._asked or 0.0)
@@ -137,12 +149,12 @@ class Gate:
         return self.phase is not told
 
     def _step(self, now: float, waiting: int) -> None:
-        answers = self._passed + self._failed + self._late + self._missed
+        passed = self._passed + self._late
         seen = Seen(
             self._passed,
             self._failed,
             self._late,
-            self._took / answers if answers else 0.0,
+            self._took / passed if passed else 0.0,
             self._asked,
             missed=self._missed,
             spared=self._spared,

@@ -44,6 +44,9 @@ class Member(Protocol):
     def waiting(self) -> int:
         """Return how many deliveries wait, without those in flight."""
 
+    def hangs(self, now: float) -> bool:
+        """Return whether the endpoint answers nothing, and has not for long."""
+
     def has_failed_since(self, time: float) -> bool:
         """Return whether an attempt failed since then."""
 

@@ -15,7 +15,7 @@ group again.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from sys import intern
 from typing import Any
 
@@ -27,7 +27,7 @@ from tarry.service.dispatch.origins.member import Member
 from tarry.service.dispatch.origins.shared_record import SharedRecord
 from tarry.service.dispatch.origins.turn_queue import TurnQueue
 from tarry.service.dispatch.outcomes.judge import Judgement
-from tarry.service.dispatch.sparse import NOTHING, put
+from tarry.service.dispatch.sparse import NOTHING, put, put_one, without_one
 from tarry.service.dispatch.work import Work
 from tarry.service.model.origin import group_name
 
@@ -67,8 +67,8 @@ class Origin:
         self.application = intern(application)  # the same text as that of its lanes
         self._context, self._work = context, work
         self.gate = _WELL if pace == Pace() else Gate(pace, context.draw)
-        self.lanes: dict[int, Member] = {} if application else NOTHING
-        """The lanes of a group."""
+        self.lanes: Mapping[int, Member] = NOTHING
+        """The lanes of a group, mostly one."""
         self.groups: dict[str, Origin] = NOTHING if application else {}
         """The groups of a whole, by application."""
         self.whole: Origin | None = None
@@ -138,11 +138,11 @@ class Origin:
 
     def join(self, lane: Member) -> None:
         """Take a lane into this group."""
-        self.lanes[lane.number] = lane
+        self.lanes = put_one(self.lanes, lane.number, lane)
 
     def leave(self, lane: Member) -> None:
         """Forget a lane of this group that moved to another origin, or to another worker."""
-        self.lanes.pop(lane.number, None)
+        self.lanes = without_one(self.lanes, lane.number)
         self.leader.discard(lane)
 
     def move_away(self, lane: Member) -> None:
@@ -466,6 +466,9 @@ class Origin:
             self._moved(now)
         elif self.gate.phase is Phase.OPEN:
             self.change()  # a probe failed: `explain` reads the time of the next one
+        if self.gate.phase is Phase.PACED:
+            hanging = (lane for lane in self._lanes() if lane.hangs(now))
+            self.gate.hang(sum(lane.in_flight - lane.gate.air for lane in hanging))
         self.serve()
         return self.gate.ticks(now)
 
@@ -505,7 +508,6 @@ class Origin:
         self.gate.close()
         self._turned()
         self._close_queue()
-        self._passed_at = now
         self._release(failing, now, capacity)
         for group in list(self.groups.values()):
             group.whole_disbanded(now, capacity)

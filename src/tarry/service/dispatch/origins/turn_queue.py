@@ -181,13 +181,13 @@ class TurnQueue:
 
     def _free_at(self, waiting: _Round, now: float) -> float:
         """Return when a lane of this round may send. A probe that was asked for ignores a hold."""
-        gate = self._gate
+        gate, most = self._gate, self._context.limits.lane_in_flight
         if gate.phase is Phase.PACED and waiting is self._others:
             barred = self._on_trial()
-            full = len(barred) >= TRIALS or gate.air + 1 >= gate.pace.room()
+            full = len(barred) >= TRIALS or gate.room(most) <= 1
             if full or not waiting.has_but(barred):
                 return math.inf
-        free_at = gate.free_at(now, self._context.limits.lane_in_flight)
+        free_at = gate.free_at(now, most)
         return free_at if gate.asks else max(gate.pace.held_until, free_at)
 
     def _on_trial(self) -> set[str]:

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 
 from tarry.core.policy import Policy
 from tarry.service.dispatch.context import Context
-from tarry.service.dispatch.lane import phases
+from tarry.service.dispatch.lane import answers, phases, sending
 from tarry.service.dispatch.lane.config import LaneConfig, config
-from tarry.service.dispatch.lane.driver import DRIVER
-from tarry.service.dispatch.lane.lane import Lane
+from tarry.service.dispatch.lane.lane import Driver, Lane
 from tarry.service.dispatch.limits.rates import TenantRate
 from tarry.service.dispatch.origins.origins import Origins
 from tarry.service.dispatch.ownership.held_lease import HeldLease
@@ -24,6 +23,18 @@ LOADED_TOGETHER = 100
 """How many lanes are loaded in one step: few, so that the step blocks others only for 20 ms."""
 KNOWN_VERSIONS = 10_000
 """How many policies are remembered as stored. When there are more, all are stored once again."""
+
+DRIVER = Driver(
+    pump=sending.pump,
+    take_turn=sending.take_turn,
+    answered=answers.take_answer,
+    tick=phases.tick,
+    shared=phases.shared,
+    origin_turned=phases.origin_turned,
+    alone=phases.alone,
+    released=phases.released,
+)
+"""What lanes do. A lane does not import these files, since they import it."""
 
 
 class LaneLoader:

@@ -10,11 +10,10 @@ from tarry.core.pace import Phase
 from tarry.errors import StoreError
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.loops import Signals
 from tarry.service.dispatch.ownership.lane_loader import LaneLoader
 from tarry.service.dispatch.ownership.shards import OwnedShard, Shards
 from tarry.service.dispatch.settling.writer import SettlementWriter
-from tarry.service.dispatch.work import Work
+from tarry.service.dispatch.work import Signals, Work
 from tarry.service.store.contract import Store
 
 log = logging.getLogger("tarry.service")
@@ -75,7 +74,7 @@ class Owner:
     async def _look_at_server(self) -> None:
         """Read all lanes again if another server answers: it may have lost the last commits.
 
-        An error of the store has the same effect (`recovered` in `loops.py`), but there is no
+        An error of the store has the same effect (`recovered` in `work.py`), but there is no
         error if the store was not used while the server was down.
         """
         before, self._server = self._server, await self._store.server_started_at()

@@ -24,13 +24,8 @@ class Sleep:
         asked = self._work.take_resting()
         lanes = {lane.number: lane for lane in asked if lane.backlog.buffer.ready_read()}
         turns = {number: lane.backlog.buffer.turn for number, lane in lanes.items()}
-        try:
-            dozing, resting = await self._ask(lanes)
-        except BaseException:
-            for lane in asked:
-                if not lane.left:
-                    self._work.let_rest(lane)
-            raise
+        # If this fails, all lanes are read again later, and ask again: see `read_all_again`.
+        dozing, resting = await self._ask(lanes)
         now = self._context.now()
         for lane in asked:
             if lane.left:

@@ -11,8 +11,8 @@ from tarry.service.model.application import Application
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.task import Task, Work
+from tarry.service.store.all_pages import all_pages
 from tarry.service.store.contract import Store
-from tarry.service.store.walk import walk
 
 APPLICATIONS = "appIds"
 """The key in a task's data that lists the applications to count, if not all."""
@@ -67,7 +67,7 @@ class _Asking:
     def endpoints(self, application: Application) -> AsyncIterator[Endpoint]:
         """Yield all endpoints of an application."""
         listed = self.store.list_endpoints
-        return walk(lambda cut: self.answer(lambda: listed(application.id, cut)))
+        return all_pages(lambda cut: self.answer(lambda: listed(application.id, cut)))
 
 
 async def _applications(asking: _Asking, task: Task) -> AsyncIterator[Application]:
@@ -75,7 +75,7 @@ async def _applications(asking: _Asking, task: Task) -> AsyncIterator[Applicatio
     store, environment = asking.store, task.environment
     if APPLICATIONS not in task.data:
         listed = store.list_applications
-        async for one in walk(lambda cut: asking.answer(lambda: listed(environment, cut))):
+        async for one in all_pages(lambda cut: asking.answer(lambda: listed(environment, cut))):
             yield one
         return
     for known in task.data[APPLICATIONS]:

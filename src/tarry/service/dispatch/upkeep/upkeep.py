@@ -5,10 +5,10 @@ from msgspec import Struct
 from tarry.errors import StoreError
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.loops import Signals
 from tarry.service.dispatch.ownership.lane_loader import LaneLoader
 from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.dispatch.upkeep.tasks import CHUNK, Tasks
+from tarry.service.dispatch.work import Signals, wait_for
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import DAY
 from tarry.service.store.contract import Retention, Store
@@ -65,14 +65,21 @@ class Upkeep:
     async def upkeep_once(self) -> None:
         """Collect from the outbox and advance tasks, by turns: neither delays the other."""
         failed: StoreError | None = None
-        more = True
-        while more:
-            more = False
-            for step in (self._collect_once, self._tasks.advance):
-                try:
-                    more = await step() or more
-                except StoreError as error:
-                    failed = error
+        collected = advanced = True
+        while collected or advanced:
+            collected = advanced = False
+            try:
+                collected = await self._collect_once()
+            except StoreError as error:
+                failed = error
+            began = self._context.now()
+            try:
+                advanced = await self._tasks.advance()
+            except StoreError as error:
+                failed = error
+            if advanced and not collected:
+                # Tasks take at most half of the time: deliveries and the API write as well.
+                await wait_for(self._signals.upkeep, self._context.now() - began)
         if failed is not None:
             raise failed
 

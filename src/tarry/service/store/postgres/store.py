@@ -6,35 +6,33 @@ from typing import Self
 from tarry.errors import NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.message import NewMessage
-from tarry.service.store.postgres import address
-from tarry.service.store.postgres.accept import accept
-from tarry.service.store.postgres.catalogue import PostgresCatalogue
-from tarry.service.store.postgres.claims import Result
-from tarry.service.store.postgres.collect import PostgresCollect
-from tarry.service.store.postgres.database import Connection, Database
-from tarry.service.store.postgres.gather import Gather
-from tarry.service.store.postgres.history import PostgresHistory
-from tarry.service.store.postgres.leases import PostgresLeases
-from tarry.service.store.postgres.listen import Listening
-from tarry.service.store.postgres.listing import PostgresListing
+from tarry.service.store.old_rows import OldRows
+from tarry.service.store.postgres.catalogue.catalogue import PostgresCatalogue
+from tarry.service.store.postgres.catalogue.registry import PostgresRegistry
+from tarry.service.store.postgres.database import address
+from tarry.service.store.postgres.database.listen import Listening
+from tarry.service.store.postgres.database.pool import Connection, Database
+from tarry.service.store.postgres.database.rows import refuse_nul
+from tarry.service.store.postgres.ingest.accept import accept
+from tarry.service.store.postgres.ingest.batches import Batches
+from tarry.service.store.postgres.ingest.claims import Result
+from tarry.service.store.postgres.ingest.collect import PostgresCollect
+from tarry.service.store.postgres.ingest.routes import Routes
+from tarry.service.store.postgres.migrate.schema import PostgresMigrator
 from tarry.service.store.postgres.queries import SQL
-from tarry.service.store.postgres.queue import PostgresQueue
-from tarry.service.store.postgres.registry import PostgresRegistry
-from tarry.service.store.postgres.routes import Routes
-from tarry.service.store.postgres.schema import PostgresMigrator
-from tarry.service.store.postgres.settle import PostgresSettle
-from tarry.service.store.postgres.tasks import PostgresTasks
-from tarry.service.store.postgres.text import refuse_nul
-from tarry.service.store.postgres.upkeep import PostgresUpkeep
-from tarry.service.store.postgres.whole import Whole
-from tarry.service.store.rounds import Rounds
+from tarry.service.store.postgres.queue.queue import PostgresQueue
+from tarry.service.store.postgres.queue.settle import PostgresSettle
+from tarry.service.store.postgres.queue.tasks import PostgresTasks
+from tarry.service.store.postgres.reading.history import PostgresHistory
+from tarry.service.store.postgres.reading.listing import PostgresListing
+from tarry.service.store.postgres.retention.drop_partitions import OldPartitions
+from tarry.service.store.postgres.retention.upkeep import PostgresUpkeep
 
 CONNECTIONS = 6
 """The most connections of a process, besides one for leases and one that listens."""
 
 
 class PostgresStore(
-    PostgresLeases,
     PostgresQueue,
     PostgresSettle,
     PostgresCollect,
@@ -52,9 +50,13 @@ class PostgresStore(
         self._listening = Listening(database)
         self._routes = Routes(most_waiting)
         self._collected = ""
-        self._old_messages, self._old_payloads, self._expired = Rounds(""), Rounds(""), Rounds("")
-        self._whole = Whole(database)
-        self._adding: Gather[NewMessage, Result] = Gather(self._accept)
+        self._old_messages, self._old_payloads, self._expired = (
+            OldRows(""),
+            OldRows(""),
+            OldRows(""),
+        )
+        self._old_partitions = OldPartitions(database)
+        self._adding: Batches[NewMessage, Result] = Batches(self._accept)
 
     @classmethod
     async def open(

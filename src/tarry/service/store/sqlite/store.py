@@ -5,22 +5,22 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tarry.service.store.rounds import Rounds
-from tarry.service.store.sqlite import schema
-from tarry.service.store.sqlite.aside import aside
-from tarry.service.store.sqlite.catalogue import SqliteCatalogue
-from tarry.service.store.sqlite.disk import Room
-from tarry.service.store.sqlite.history import SqliteHistory
-from tarry.service.store.sqlite.listing import SqliteListing
-from tarry.service.store.sqlite.outbox import SqliteOutbox
-from tarry.service.store.sqlite.queue import SqliteQueue
-from tarry.service.store.sqlite.registry import SqliteRegistry
-from tarry.service.store.sqlite.session import Session
-from tarry.service.store.sqlite.settle import SqliteSettling
-from tarry.service.store.sqlite.tasks import SqliteTasks
-from tarry.service.store.sqlite.threads import Threads
-from tarry.service.store.sqlite.upkeep import SqliteUpkeep
-from tarry.service.store.sqlite.writer import Writer
+from tarry.service.store.old_rows import OldRows
+from tarry.service.store.sqlite.catalogue.catalogue import SqliteCatalogue
+from tarry.service.store.sqlite.catalogue.registry import SqliteRegistry
+from tarry.service.store.sqlite.database.disk import Room
+from tarry.service.store.sqlite.database.own_thread import in_own_thread
+from tarry.service.store.sqlite.database.session import Session
+from tarry.service.store.sqlite.database.threads import Threads
+from tarry.service.store.sqlite.database.writer import Writer
+from tarry.service.store.sqlite.ingest.accept import SqliteOutbox
+from tarry.service.store.sqlite.migrate import schema
+from tarry.service.store.sqlite.queue.queue import SqliteQueue
+from tarry.service.store.sqlite.queue.settle import SqliteSettling
+from tarry.service.store.sqlite.queue.tasks import SqliteTasks
+from tarry.service.store.sqlite.reading.history import SqliteHistory
+from tarry.service.store.sqlite.reading.listing import SqliteListing
+from tarry.service.store.sqlite.retention.upkeep import SqliteUpkeep
 
 
 class SqliteStore(
@@ -48,7 +48,7 @@ class SqliteStore(
         room = room or Room(path)
         session = partial(Session, path, clock, room, most_waiting=most_waiting)
         self._threads = Threads(path, clock, partial(Writer, path, session))
-        self._old_messages, self._old_payloads, self._expired = Rounds(0), Rounds(0), Rounds(0)
+        self._old_messages, self._old_payloads, self._expired = OldRows(0), OldRows(0), OldRows(0)
 
 
 async def open_sqlite(
@@ -66,5 +66,5 @@ async def open_sqlite(
     `most_waiting` is the limit of applications that have none of their own.
     """
     work = schema.bring_up if migrate else schema.require
-    await aside(partial(schema.on_file, path, work, create=migrate))
+    await in_own_thread(partial(schema.on_file, path, work, create=migrate))
     return SqliteStore(path, clock, room, most_waiting=most_waiting)

@@ -1,0 +1,55 @@
+"""Describe in one line why a server refused a request, or why it could not be reached."""
+
+import ssl
+from itertools import pairwise
+
+from tarry.cli.output.json_text import read
+from tarry.cli.output.safe_text import plain
+
+_KINDS = {
+    "app": "application",
+    "attempt": "attempt",
+    "background-task": "task",
+    "endpoint": "endpoint",
+    "event-type": "event type",
+    "key": "key",
+    "msg": "message",
+}
+"""The server's word for what follows each part of a path."""
+
+
+def refusal_text(status: int, body: bytes, path: tuple[str, ...]) -> str:
+    """Return the error in a response; if something does not exist, name what was asked for."""
+    try:
+        said = (read(body) if body else None) or {}
+    except ValueError:
+        said = {}
+    if not isinstance(said, dict):
+        said = {"detail": said}
+    detail = said.get("detail", "it says nothing more")
+    if isinstance(detail, list):
+        detail = "; ".join(map(_place, detail))
+    names = {_KINDS[word]: name for word, name in pairwise(path) if word in _KINDS}
+    for kind, name in names.items():
+        if detail == f"there is no such {kind}":
+            detail = f"there is no {kind} {name!r}"
+    return plain(" ".join(f"{status} {said.get('code', 'invalid')}: {detail}".split()))
+
+
+def _place(wrong: object) -> str:
+    """Describe one of several errors, and where it is."""
+    match wrong:
+        case {"loc": [*places], "msg": said}:
+            return f"{'.'.join(map(str, places))}: {said}"
+    return str(wrong)
+
+
+def connection_error_text(error: Exception) -> str:
+    """Describe why a connection failed."""
+    match error.__cause__ or error:
+        case ssl.SSLCertVerificationError() as unproven:
+            return f"its certificate is not trusted ({unproven.verify_message})"
+        case ssl.SSLError() as broken:
+            return f"it speaks no TLS ({broken.reason}); is it at http:// instead?"
+        case other:
+            return getattr(other, "strerror", None) or str(other) or type(other).__name__

@@ -1,0 +1,72 @@
+"""Names of applications and endpoints for lists of ids, and words for states and reasons."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tarry.cli.client.client import Server, ServerRefused
+from tarry.cli.output.tables import known_as
+
+
+class Names:
+    """Looks up each thing once; what is gone or not accessible is called by its id."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._things: dict[tuple[str, ...], Mapping[str, Any]] = {}
+
+    def app(self, app: str) -> str:
+        """Return an application's uid, or its id with its name."""
+        found = self._look("app", app)
+        name = found.get("name")
+        return known_as(found) if found.get("uid") or not name else f"{app} ({name})"
+
+    def endpoint(self, app: str, endpoint: str) -> str:
+        """Return an endpoint's uid, or its id."""
+        return known_as(self._look("app", app, "endpoint", endpoint))
+
+    def url(self, app: str, endpoint: str) -> str:
+        """Return an endpoint's URL; empty if it is not known."""
+        return str(self._look("app", app, "endpoint", endpoint).get("url", ""))
+
+    def _look(self, *way: str) -> Mapping[str, Any]:
+        if way not in self._things:
+            try:
+                self._things[way] = self._server.ask("GET", *way).read()
+            except ServerRefused:
+                self._things[way] = {"id": way[-1]}
+        return self._things[way]
+
+
+class Vocabulary:
+    """The server's words for people, by the names in its responses. They are requested once."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._tables: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None
+
+    def label(self, table: str, name: str) -> str:
+        """Return the label of a name; the name itself if the server has no words for it."""
+        return str(self._table(table).get(name, {}).get("label", name))
+
+    def meaning(self, table: str, name: str) -> str:
+        """Return the sentence that explains a name; empty if the server has no words for it."""
+        return str(self._table(table).get(name, {}).get("meaning", ""))
+
+    def name(self, table: str, typed: str) -> str:
+        """Return the name for a label; anything else is taken for a name."""
+        for name, words in self._table(table).items():
+            if words["label"] == typed.strip().lower():
+                return name
+        return typed
+
+    def _table(self, name: str) -> Mapping[str, Mapping[str, Any]]:
+        if self._tables is None:
+            try:
+                answer = self._server.ask("GET", "vocabulary").read()
+            except ServerRefused:  # an earlier version of tarry
+                answer = {}
+            self._tables = {
+                table: {words["name"]: words for words in entries}
+                for table, entries in answer.items()
+            }
+        return self._tables.get(name, {})

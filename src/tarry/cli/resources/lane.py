@@ -1,0 +1,174 @@
+"""`tarry endpoint lane`, `pause`, `resume`, `probe`, `policy` and `stats`: an endpoint's lane."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tarry.cli.client.client import Answer
+from tarry.cli.client.names import Vocabulary
+from tarry.cli.client.remote import EXIT_CODES, Remote, remote
+from tarry.cli.input import times
+from tarry.cli.input.policy_file import read_document
+from tarry.cli.input.times import BACK, check_span, since_option, to_api, until_option
+from tarry.cli.output import tables
+from tarry.cli.resources.app import app_argument
+from tarry.cli.resources.endpoint import endpoint_argument
+from tarry.core.duration import spoken
+from tarry.core.explain import sentences
+from tarry.core.policy import Policy, RetryAfter
+from tarry.core.text import from_json
+
+ENABLED = "enabled"
+SHARED = {
+    "application": "several endpoints of the application at this host",
+    "origin": "the whole host",
+}
+REFUSALS = (
+    "After a 401, 403, 404 or 405 a message is retried until the endpoint accepts another message."
+)
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@endpoint_argument
+@remote
+def lane(remote: Remote, *, app: str, endpoint: str) -> None:
+    """Show an endpoint's state, its pace, and its backlog."""
+    _show_lane(remote, remote.get("app", app, "endpoint", endpoint, "lane"))
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@endpoint_argument
+@remote
+def pause(remote: Remote, *, app: str, endpoint: str) -> None:
+    """Pause sending to an endpoint; its messages wait."""
+    _stand(remote, app, endpoint, "pause")
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@endpoint_argument
+@remote
+def resume(remote: Remote, *, app: str, endpoint: str) -> None:
+    """Resume sending to an endpoint, at a limited rate."""
+    _stand(remote, app, endpoint, "resume")
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@endpoint_argument
+@remote
+def probe(remote: Remote, *, app: str, endpoint: str) -> None:
+    """Probe an endpoint that is down now."""
+    _show_lane(remote, remote.server.ask("POST", "app", app, "endpoint", endpoint, "probe"))
+
+
+def _show_lane(remote: Remote, answer: Answer) -> None:
+    if remote.as_json:
+        remote.print(answer)
+        return
+    lane, vocabulary = answer.read(), Vocabulary(remote.server)
+    state = lane["phase"] if lane["standing"] == ENABLED else lane["standing"]
+    fields = {
+        "state": vocabulary.label("lanes", state),
+        "meaning": vocabulary.meaning("lanes", state),
+        "affected": SHARED.get(lane.get("scope"), ""),
+        "waiting": str(lane["backlog"]),
+        "rate": _speed(lane["pace"]),
+        "capacity": _speed(lane["capacity"]),
+        "failures": str(lane["failures"] or ""),
+        "last success": times.describe(lane["acceptedAt"]),
+        "failing since": times.describe(lane["failingSince"]),
+        "down since": times.describe(lane["downSince"]),
+        "next probe": times.describe_due(lane["probeAt"]),
+        "done": times.describe(lane["doneAt"]),
+    }
+    tables.print_pairs({name: words for name, words in fields.items() if words})
+
+
+def _speed(rate: float | None) -> str:
+    return "" if rate is None else f"{rate:.3g}/s"
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@endpoint_argument
+@click.option(
+    "--set", "file", type=click.Path(path_type=Path), metavar="FILE", help="Set this policy."
+)
+@click.option("--clear", is_flag=True, help="Remove its own policy.")
+@remote
+def policy(remote: Remote, *, app: str, endpoint: str, file: Path | None, clear: bool) -> None:
+    """Show or change the policy that deliveries follow."""
+    put_policy(remote, ("app", app, "endpoint", endpoint, "policy"), file, clear=clear)
+
+
+def put_policy(remote: Remote, way: tuple[str, ...], file: Path | None, *, clear: bool) -> None:
+    """Change or clear the policy at a path, if requested, and show it."""
+    if file is not None and clear:
+        raise click.UsageError("--set and --clear cannot be used together")
+    if file is not None:
+        remote.server.ask("PUT", *way, body=read_document(file))
+    if clear:
+        remote.server.ask("DELETE", *way)
+    _show_policy(remote, remote.get(*way))
+
+
+def _show_policy(remote: Remote, answer: Answer) -> None:
+    if remote.as_json:
+        remote.print(answer)
+        return
+    found = answer.read()
+    click.echo(f"from: {found['source']}")
+    for sentence in of_delivery(from_json(json.dumps(found["policy"]))):
+        click.echo(sentence)
+
+
+def of_delivery(policy: Policy) -> list[str]:
+    """Describe what a policy does to deliveries, without the parts that only calls use."""
+    rule = policy.retry_after
+    of_calls = policy.replace(
+        nested=not policy.nested, retry_after=RetryAfter(honour=not rule.honour)
+    )
+    said = [sentence for sentence in sentences(policy) if sentence in sentences(of_calls)]
+    said.append(REFUSALS)
+    if not rule.honour:
+        return [*said, "Waits that the endpoint asks for (Retry-After) are ignored."]
+    limit = f"up to {spoken(rule.at_most)}; longer ones are cut"
+    return [*said, f"Waits that the endpoint asks for (Retry-After) are honoured {limit}."]
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@endpoint_argument
+@since_option(help=f"Start of the time span: {BACK}. Default: four weeks ago.")
+@until_option
+@remote
+def stats(
+    remote: Remote, *, app: str, endpoint: str, since: datetime | None, until: datetime | None
+) -> None:
+    """Count messages by status, and attempts."""
+    check_span(since, until)
+    way, span = ("app", app, "endpoint", endpoint), {"since": to_api(since), "until": to_api(until)}
+    counts: dict[str, Any] = {
+        "messages": remote.get(*way, "stats", **span).read(),
+        "attempts": remote.get(*way, "attempt-stats", **span).read(),
+    }
+    if remote.as_json:
+        click.echo(json.dumps(counts))
+        return
+    states = list(counts["messages"])
+    rows = [{"of": of, **found} for of, found in counts.items()]
+    tables.print_table(rows, {"": "of", **{state.capitalize(): state for state in states}})
+
+
+def _stand(remote: Remote, app: str, endpoint: str, verb: str) -> None:
+    answer = remote.server.ask("POST", "app", app, "endpoint", endpoint, verb)
+    if remote.as_json:
+        remote.print(answer)
+    else:
+        click.echo(f"{endpoint} is {answer.read()['standing']}")

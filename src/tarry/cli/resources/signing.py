@@ -1,0 +1,77 @@
+"""`tarry endpoint secret`, `rotate` and `headers`: how an endpoint's messages are signed."""
+
+import click
+
+from tarry.cli.client.remote import EXIT_CODES, Remote, pairs, remote, said
+from tarry.cli.input.quantities import seconds
+from tarry.cli.output import tables
+from tarry.cli.resources.app import app_argument
+from tarry.cli.resources.endpoint import endpoint_argument
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@endpoint_argument
+@remote
+def secret(remote: Remote, *, app: str, endpoint: str) -> None:
+    """Print the secret that the receiver verifies with."""
+    answer = remote.get("app", app, "endpoint", endpoint, "secret")
+    if remote.as_json:
+        remote.print(answer)
+    else:
+        click.echo(answer.read()["key"])
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@endpoint_argument
+@click.option("--secret", metavar="WHSEC", help="The new one; one is made if it is not given.")
+@click.option(
+    "--grace",
+    type=seconds,
+    metavar="DURATION",
+    help="For how long the old one is signed with as well, up to 7d; 1d if not given.",
+)
+@remote
+def rotate(
+    remote: Remote, *, app: str, endpoint: str, secret: str | None, grace: float | None
+) -> None:
+    """Sign with a new secret, and print it.
+
+    The receiver verifies with this secret from now on. For a while, messages are signed with the
+    old one as well.
+    """
+    body = said(key=secret, gracePeriodSeconds=None if grace is None else round(grace))
+    way = ("app", app, "endpoint", endpoint, "secret", "rotate")
+    answer = remote.server.ask("POST", *way, body=body, once=True)
+    if remote.as_json:
+        remote.print(answer)
+    else:
+        click.echo(answer.read()["key"])
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@endpoint_argument
+@click.option(
+    "--set", "given", multiple=True, metavar="NAME=VALUE", help="Send this along; repeatable."
+)
+@click.option("--unset", multiple=True, metavar="NAME", help="No longer send this; repeatable.")
+@remote
+def headers(
+    remote: Remote, *, app: str, endpoint: str, given: tuple[str, ...], unset: tuple[str, ...]
+) -> None:
+    """Show or change the headers that are sent along."""
+    way = ("app", app, "endpoint", endpoint, "headers")
+    if given or unset:
+        body = {"headers": pairs(given, "--set"), "deleteHeaders": list(unset)}
+        remote.server.ask("PATCH", *way, body=body)
+    answer = remote.get(*way)
+    if remote.as_json:
+        remote.print(answer)
+        return
+    found = answer.read()
+    hidden = dict.fromkeys(found["sensitive"], "(not shown)")
+    tables.print_pairs({**found["headers"], **hidden})
+    if not found["headers"] and not hidden:
+        click.echo("None found.", err=True)

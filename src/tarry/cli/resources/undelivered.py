@@ -1,0 +1,87 @@
+"""`tarry undelivered`: list waiting and failed deliveries with their reasons, over HTTP."""
+
+from itertools import groupby
+
+import click
+
+from tarry.cli.client.names import Names, Vocabulary
+from tarry.cli.client.remote import EXIT_CODES, MORE, Remote, listed, remote
+from tarry.cli.input.times import describe
+from tarry.cli.output import tables
+from tarry.cli.output.safe_text import plain
+from tarry.cli.output.tables import Columns, due_cell
+
+STATES = {"waiting": "live", "failed": "failed"}
+"""For each value of `--state`: the value that the API expects."""
+
+
+def _columns(vocabulary: Vocabulary) -> Columns:
+    return {
+        "Message": "msgId",
+        "State": lambda row: vocabulary.label("states", row["state"]),
+        "Reason": lambda row: vocabulary.label("reasons", row["reason"]),
+        "Attempts": "tries",
+        "Next attempt": due_cell("nextAt"),
+        "Accepted": lambda row: _past(describe(row["acceptedAt"])),
+    }
+
+
+def _past(words: str) -> str:
+    """Drop an instant in the future: for a scheduled message the API may give its due time here."""
+    return "" if words.startswith("in ") else words
+
+
+@click.command(epilog=EXIT_CODES)
+@click.argument("app", metavar="[APP]", required=False)
+@click.option(
+    "--endpoint", metavar="ENDPOINT", help="With APP: show only deliveries to this endpoint."
+)
+@click.option(
+    "--state", type=click.Choice(list(STATES)), help="Show only deliveries in this state."
+)
+@click.option(
+    "--reason",
+    metavar="TEXT",
+    help="Show only deliveries with this reason, e.g. 'endpoint down'.",
+)
+@listed
+@remote
+def undelivered(  # noqa: PLR0913  one argument per option
+    remote: Remote,
+    *,
+    app: str | None,
+    endpoint: str | None,
+    state: str | None,
+    reason: str | None,
+    limit: int,
+    everything: bool,
+) -> None:
+    """List waiting and failed deliveries, of APP or of all."""
+    if app is None and endpoint is not None:
+        raise click.UsageError("--endpoint needs APP: name the application of the endpoint")
+    way = ("undelivered",) if app is None else ("app", app, "undelivered")
+    vocabulary, names = Vocabulary(remote.server), Names(remote.server)
+    query = {
+        "state": None if state is None else STATES[state],
+        "reason": None if reason is None else vocabulary.name("reasons", reason),
+        "endpoint_id": endpoint,
+    }
+    columns = _columns(vocabulary)
+    most = None if everything else limit + 1
+    if remote.as_json:
+        remote.list(columns, *way, limit=limit, everything=everything, **query)
+        return
+    found = list(remote.server.items(*way, most=most, **query))
+    shown = found if everything else found[:limit]
+    lanes = groupby(shown, lambda row: (row["appId"], row["endpointId"]))
+    for number, (lane, rows) in enumerate(lanes):
+        url = names.url(*lane)
+        title = f"{names.app(lane[0])} {names.endpoint(*lane)}" + (f" ({url})" if url else "")
+        click.echo(plain(title) if not number else f"\n{plain(title)}")
+        tables.print_table(rows, columns)
+    if not found:
+        chosen = endpoint is not None or state is not None or reason is not None
+        none = "no such deliveries" if chosen else "no deliveries are waiting or failed"
+        click.echo(none, err=True)
+    elif len(found) > len(shown):
+        click.echo(MORE, err=True)

@@ -1,0 +1,69 @@
+"""API keys in a database, without a server."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from tarry.cli.service.options import serving
+
+PAGE = 250
+
+
+class DatabaseKeys:
+    """The API keys to one environment in a database, described as in the API's responses."""
+
+    def __init__(self, db: str, environment: str) -> None:
+        self._db, self._environment = db, environment
+
+    def create(self, name: str, scopes: tuple[str, ...], expires_at: str | None) -> dict[str, Any]:
+        """Create a key; the result includes its text."""
+        from tarry.service.api.resources.environment.keys import told  # noqa: PLC0415  it needs the extra
+        from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
+        from tarry.service.model.key import Scope  # noqa: PLC0415  likewise
+
+        at = None if expires_at is None else datetime.fromisoformat(expires_at).timestamp()
+
+        @serving
+        async def make() -> dict[str, Any]:
+            opening = open_hooks(self._db, environment=self._environment, migrate=False)
+            async with opening as hooks:
+                text, key = await hooks.make_key(map(Scope, scopes), name=name, expires_at=at)
+            return {"key": text, **_builtins(told(key))}
+
+        return make()
+
+    def list(self) -> Iterator[dict[str, Any]]:
+        """Yield all keys in the order in which they were created."""
+        from tarry.service.api.resources.environment.keys import told  # noqa: PLC0415  it needs the extra
+        from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
+        from tarry.service.model.listing import Cut  # noqa: PLC0415  likewise
+
+        @serving
+        async def look() -> list[dict[str, Any]]:
+            found, mark = list[dict[str, Any]](), ""
+            async with open_hooks(self._db, migrate=False) as hooks:
+                while page := await hooks.store.list_keys(self._environment, Cut(PAGE, mark)):
+                    found += [_builtins(told(key)) for key in page]
+                    mark = page[-1].id
+            return found
+
+        return iter(look())
+
+    def revoke(self, key: str) -> None:
+        """Revoke a key; raise NotFound if the environment has no key with this id."""
+        from tarry.service.hooks import open_hooks  # noqa: PLC0415  it needs the extra
+
+        @serving
+        async def end() -> None:
+            async with open_hooks(self._db, migrate=False) as hooks:
+                await hooks.within(self._environment).revoke_key(key)
+
+        end()
+
+
+def _builtins(told: object) -> dict[str, Any]:
+    """Convert a response of the API to plain JSON values."""
+    import msgspec  # noqa: PLC0415  it needs the extra
+
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(told))
+    return found

@@ -1,0 +1,162 @@
+"""`tarry serve` and `tarry api`: serve the HTTP API; `serve` also delivers the messages."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import click
+
+from tarry.cli.input.option_group import option_group
+from tarry.cli.input.ranges import Number
+from tarry.cli.output.safe_text import fits_a_header
+from tarry.cli.service.garbage_collection import seldom_collected
+from tarry.cli.service.options import (
+    EXIT_CODES,
+    Told,
+    config_option,
+    db_option,
+    dispatch_limits,
+    dispatch_options,
+    ended,
+    quota_options,
+    serving,
+    setting,
+    told_to_stop,
+    wire_options,
+)
+from tarry.errors import SettingsError
+
+FILE = "sqlite:///hooks.db"
+
+
+def _refuse_port(_context: click.Context, _option: click.Parameter, typed: str | None) -> None:
+    """Point to --listen: other servers have --port, and ours, --ports, means something else."""
+    if typed is not None:
+        raise click.UsageError("where to listen is said by --listen HOST:PORT")
+
+
+front_options = option_group(
+    setting(
+        "--listen",
+        default="127.0.0.1:8400",
+        metavar="HOST:PORT",
+        help="Where to listen.",
+    ),
+    click.option(
+        *("--port", "--host", "--bind"),
+        hidden=True,
+        expose_value=False,
+        callback=_refuse_port,
+    ),
+    setting(
+        "--api-key",
+        metavar="KEY",
+        help="A key that may do everything, beside those that `tarry key create` makes.",
+    ),
+    setting(
+        "--key-rate",
+        type=Number(min=0, min_open=True),
+        metavar="N",
+        help="Requests a second that each key may make, in this process. Any number, if not given.",
+    ),
+)
+"""Options for where the API listens and which keys it accepts."""
+
+
+@click.command(epilog=EXIT_CODES)
+@config_option
+@db_option(default=FILE)
+@wire_options
+@quota_options
+@front_options
+@dispatch_options
+@serving
+async def serve(
+    *,
+    db: str,
+    listen: str,
+    in_flight: int,
+    lease: float,
+    grace: float,
+    **settings: Any,  # noqa: ANN401  the values of the other options
+) -> None:
+    """Serve the API and deliver messages, all in one process.
+
+    On a database without API keys, it creates the first one and shows it.
+    """
+    from tarry.service.build import without_password  # noqa: PLC0415  it needs the extra
+
+    told = told_to_stop()
+    settings["limits"] = dispatch_limits(in_flight=in_flight, lease=lease, grace=grace)
+    async with _fronting(db, listen, told, settings) as (hooks, front):
+        async with hooks.dispatching() as dispatcher:
+            told.begun()
+            async with front as url:
+                click.echo(f"ready: {url}, delivering from {without_password(db)}", err=True)
+                await _say_more(hooks, url, settings["api_key"])
+                told.then(dispatcher.hurry)
+                with seldom_collected():
+                    await hooks.until(told.stop)
+            click.echo("stopping: waiting for attempts in flight", err=True)
+        ended(drained=dispatcher.drained)
+
+
+@click.command(
+    short_help="Serve the API, and leave delivering to workers.",
+    epilog="Exit codes: 0, stopped; 2, a setting is wrong; 3, the database cannot be used.",
+)
+@config_option
+@db_option(required=True)
+@wire_options
+@quota_options
+@front_options
+@serving
+async def api(
+    *,
+    db: str,
+    listen: str,
+    **settings: Any,  # noqa: ANN401  the values of the other options
+) -> None:
+    """Serve the API only; `tarry worker` delivers.
+
+    On PostgreSQL you can run any number of both.
+    """
+    from tarry.service.build import without_password  # noqa: PLC0415  it needs the extra
+
+    told = told_to_stop()
+    async with _fronting(db, listen, told, settings) as (hooks, front), front as url:
+        told.begun()
+        click.echo(f"ready: {url}, accepting into {without_password(db)}", err=True)
+        await _say_more(hooks, url, settings["api_key"])
+        with seldom_collected():
+            await hooks.until(told.stop)
+    click.echo("stopped", err=True)
+
+
+@asynccontextmanager
+async def _fronting(
+    db: str, listen: str, told: Told, settings: dict[str, Any]
+) -> AsyncIterator[tuple[Any, Any]]:
+    """Open the database, and yield it with the HTTP server, which the caller then enters."""
+    from tarry.service.api.open import make_api  # noqa: PLC0415  it needs the extra
+    from tarry.service.api.server import read_address  # noqa: PLC0415  likewise
+    from tarry.service.api.server import serving as serving_http  # noqa: PLC0415  likewise
+    from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
+
+    rest = dict(settings)
+    api_key, key_rate = rest.pop("api_key"), rest.pop("key_rate")
+    if api_key is not None and not fits_a_header(api_key):
+        raise SettingsError("api-key", "...", "a secret of printable ASCII characters")
+    _, port = read_address(listen)
+    async with open_hooks(db, own=(listen,) if port else (), **rest) as hooks:
+        answering = await make_api(hooks, api_key, key_rate=key_rate)
+        yield hooks, serving_http(answering, listen, told.hurry)
+
+
+async def _say_more(hooks: Any, url: str, api_key: str | None) -> None:  # noqa: ANN401  a Hooks object, which needs the extra
+    """Print the URLs of the dashboard and docs, and the first key if it was just created."""
+    click.echo(f"  dashboard: {url}/dashboard", err=True)
+    click.echo(f"  docs: {url}/docs", err=True)
+    if api_key is None and (first := await hooks.first_key()):
+        click.echo(f"  first key, shown only now: {first}", err=True)
+        click.echo(f"  to ask it: export TARRY_SERVER={url} TARRY_KEY={first}", err=True)

@@ -1,0 +1,83 @@
+"""`tarry recommend`: find a policy for a wish, with the evidence. This file has the options."""
+
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import click
+
+from tarry.cli.extras import needed_for
+from tarry.cli.input.ranges import Whole
+from tarry.cli.output.tables import json_option
+
+EXIT_CODES = (
+    "Exit codes: 0, a policy does it; 1, none does, the best is shown all the same; 2, what was "
+    "typed is wrong; 130, Ctrl-C."
+)
+MOST_RUNS = 10_000
+
+
+class Typed(TypedDict):
+    """The fields of the wish; how to search is passed separately."""
+
+    clients: int
+    capacity: float
+    outage: float
+    latency: float
+    endpoint: str
+
+
+@click.command(epilog=EXIT_CODES)
+@click.option("--clients", type=int, required=True, metavar="N", help="How many fail at once.")
+@click.option(
+    "--capacity", type=float, required=True, metavar="C", help="What the service does a second."
+)
+@click.option("--outage", type=float, required=True, metavar="SECONDS", help="How long it is down.")
+@click.option(
+    "--latency",
+    type=float,
+    required=True,
+    metavar="SECONDS",
+    help="When it is back, all should be served within this.",
+)
+@click.option(
+    "--endpoint",
+    type=click.Choice(["shed", "brittle", "degrade"]),
+    default="brittle",
+    show_default=True,
+    help="Above its capacity it refuses the rest, fails altogether, or serves ever less.",
+)
+@click.option(
+    "--seed",
+    type=Whole(min=0),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Which chance: the same seed gives the same answer.",
+)
+@click.option(
+    "--runs",
+    type=Whole(min=2, max=MOST_RUNS),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="Runs to predict from; fewer where one takes long.",
+)
+@json_option
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path),
+    metavar="FILE.toml|json",
+    help="Write the recommended policy to a file.",
+)
+def recommend(
+    *, seed: int, runs: int, as_json: bool, save: Path | None, **typed: Unpack[Typed]
+) -> None:
+    """Find a policy for clients that all fail at once.
+
+    This happens when an outage begins. The command simulates the outage with many policies, all
+    with the same random numbers. It shows the policies that no other one beats in recovery, load
+    and attempts at once, and recommends one policy.
+    """
+    with needed_for("the simulator"):
+        from tarry.cli.storm.policy_search import SearchOptions, search_policy  # noqa: PLC0415  it needs the extra
+    search_policy(SearchOptions(dict(typed), seed, runs, as_json, save))

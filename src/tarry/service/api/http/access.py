@@ -1,0 +1,129 @@
+"""Identify the caller by its API key, and decide what each scope of a key allows."""
+
+import hmac
+import logging
+import time
+from collections.abc import Callable
+from enum import Enum, auto
+
+import msgspec
+from msgspec import Struct
+
+from tarry.errors import NotFound
+from tarry.service.api.http.cache import Cache
+from tarry.service.keys import hash_key
+from tarry.service.model.key import Scope
+from tarry.service.store.registry import Registry
+
+log = logging.getLogger("tarry.service")
+
+KNOWN_FOR = 0.5
+"""Seconds that a key is cached. A revoked key stops working after at most this time."""
+MOST_KNOWN = 10_000
+
+
+class Need(Enum):
+    """The permission that an operation needs; the scopes of a key grant some of these."""
+
+    NOTHING = auto()  # no key at all
+    SEND = auto()
+    LOOK = auto()
+    SECRETS = auto()  # read endpoints' signing secrets
+    ROTATE = auto()
+    ATTEMPTS = auto()  # send messages again: resend, recover, replay, probe
+    ENDPOINTS = auto()  # create, change and delete endpoints
+    CHANGE = auto()  # create, change and delete everything else
+    KEYS = auto()
+
+
+_TENANTS = frozenset({Need.LOOK})
+ALLOWS: dict[Scope, frozenset[Need]] = {
+    Scope.ADMIN: frozenset(Need),
+    Scope.WRITE: frozenset(Need) - {Need.KEYS},
+    Scope.READ: frozenset({Need.LOOK}),
+    Scope.SEND: frozenset({Need.SEND}),
+    Scope.VIEW_BASE: _TENANTS,
+    Scope.VIEW_ENDPOINT_SECRET: _TENANTS | {Need.SECRETS},
+    Scope.MANAGE_ENDPOINT_SECRET: _TENANTS | {Need.SECRETS, Need.ROTATE},
+    Scope.MANAGE_TRANSFORMATIONS: _TENANTS,
+    Scope.CREATE_ATTEMPTS: _TENANTS | {Need.ATTEMPTS},
+    Scope.MANAGE_ENDPOINT: _TENANTS | {Need.ENDPOINTS, Need.SECRETS, Need.ROTATE},
+}
+
+
+def least_scope(need: Need) -> Scope:
+    """Return the scope for programs that allows `need` and as little else as possible."""
+    scopes = (Scope.SEND, Scope.READ, Scope.WRITE, Scope.ADMIN)
+    return next(scope for scope in scopes if need in ALLOWS[scope])
+
+
+class Who(Struct, frozen=True, kw_only=True):
+    """The caller: a key to an environment, or to only one `application` in it."""
+
+    key: str
+    environment: str
+    application: str | None = None
+    needs: frozenset[Need] = frozenset(Need)
+    flags: frozenset[str] = frozenset()
+    """A tenant's feature flags: they make the event types behind these flags visible."""
+
+
+class Access:
+    """Looks up API keys, and caches them for a moment."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        pepper: bytes,
+        *,
+        first: tuple[str, str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """Hash keys with `pepper`; `first` is a key without a row, and its environment.
+
+        The first key may do everything. If the same key also has a row, the row decides what it
+        may do and whether it has expired: a server reads its first key from the variable that
+        also holds a client's own key, and a client's key must not gain rights that way.
+        """
+        self._registry = registry
+        self._pepper = pepper
+        self._first = None if first is None else (hash_key(first[0], pepper), first[1])
+        self._now = now
+        self._cache = Cache[bytes, Who | None](
+            self._look, seconds=KNOWN_FOR, most=MOST_KNOWN, clock=clock
+        )
+        """Cached by hash, because anybody can send many long texts as keys."""
+
+    async def who(self, authorization: bytes) -> Who | None:
+        """Return the caller for an `Authorization` header; None if its key is not valid."""
+        word, _, key = authorization.partition(b" ")
+        if word.lower() != b"bearer" or not key:
+            return None
+        try:
+            hashed = hash_key(key.decode(), self._pepper)
+        except UnicodeDecodeError:
+            return None
+        who, _ = await self._cache.get(hashed)
+        return who
+
+    async def _look(self, hashed: bytes) -> Who | None:
+        try:
+            key = await self._registry.key(hashed)
+        except NotFound:
+            if self._first is not None and hmac.compare_digest(hashed, self._first[0]):
+                return Who(key="", environment=self._first[1])
+            return None
+        except (ValueError, msgspec.ValidationError) as error:
+            log.warning("a key was refused because it cannot be read: %s", error)
+            return None
+        if not key.opens(self._now()):
+            return None
+        needs = frozenset[Need]().union(*(ALLOWS.get(scope, ()) for scope in key.scopes))
+        return Who(
+            key=key.id,
+            environment=key.environment,
+            application=key.application,
+            needs=needs,
+            flags=frozenset(key.feature_flags),
+        )

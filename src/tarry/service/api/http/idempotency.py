@@ -1,0 +1,100 @@
+"""Idempotency: execute a request with an idempotency key once, in whichever process it arrives."""
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+
+from msgspec.structs import replace
+
+from tarry.core.backoff import Exponential
+from tarry.errors import Conflict, StoreError, TarryError
+from tarry.service.api.http.problem import Answer
+from tarry.service.model.claim import Claim
+from tarry.service.store.registry import Registry
+from tarry.service.wire.seal import Place, Seals
+
+IDEMPOTENCY_KEY = "idempotency key"
+CLAIMED_FOR = 30.0
+"""Seconds after which a process that executes a request counts as dead, and another takes over."""
+LOOKS = Exponential(base=0.01, cap=0.25)
+"""The waits between checks for the response, while another process executes the request."""
+
+
+class Idempotency:
+    """Claims requests by their idempotency keys, in the database and so for all processes."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        now: Callable[[], float] = time.time,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._registry, self._now, self._sleep = registry, now, sleep
+
+    async def answer(
+        self,
+        environment: str,
+        key: str,
+        fingerprint: bytes,
+        work: Callable[[Claim], Awaitable[Answer]],
+        *,
+        seals: Seals | None = None,
+    ) -> Answer:
+        """Return the response of `work`, or the stored one of its earlier execution.
+
+        Only successful responses are stored. After a refusal the claim is released, and the key is
+        free again. After any other failure it is unknown how far `work` came. Then the claim is
+        kept but lapses, and the next request with this key executes the same work with the same
+        ids. With `seals`, responses are stored sealed. Conflict if the key was used for a different
+        request.
+        """
+        claim = await self._claimed(environment, key, fingerprint)
+        place = Place(environment, key, "answer")
+        if claim.status is not None:
+            said = claim.body if seals is None else seals.open(claim.body, place)
+            return claim.status, {"content-type": "application/json"} if said else {}, said
+        known = False
+        try:
+            answer = await work(claim)
+            status, _, body = answer
+            if status < HTTPStatus.MULTIPLE_CHOICES:
+                kept = body if seals is None else seals.seal(body, place)
+                await self._registry.answer(replace(claim, status=status, body=kept))
+            else:
+                await self._registry.release_claim(claim)
+            known = True
+        except TarryError as error:
+            if not isinstance(error, StoreError):
+                await self._registry.release_claim(claim)
+                known = True
+            raise
+        finally:
+            if not known:
+                await self._registry.lapse_claim(claim)
+        return answer
+
+    async def _claimed(self, environment: str, key: str, fingerprint: bytes) -> Claim:
+        """Return the claim as soon as this process holds it or it has a response."""
+        holder, looks = os.urandom(16).hex(), 0
+        while True:
+            now = self._now()
+            claim = await self._registry.claim(
+                Claim(
+                    environment=environment,
+                    key=key,
+                    fingerprint=fingerprint,
+                    at=now,
+                    holder=holder,
+                    until=now + CLAIMED_FOR,
+                ),
+                now=now,
+            )
+            if claim.fingerprint != fingerprint:
+                raise Conflict("request", key.partition(" ")[2] or key, IDEMPOTENCY_KEY)
+            if claim.status is not None or claim.holder == holder:
+                return claim
+            looks += 1
+            await self._sleep(LOOKS.curve(looks))

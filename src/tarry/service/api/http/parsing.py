@@ -1,0 +1,173 @@
+"""Parse a query string or a body into a value of its type, or raise `Invalid`."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Union, get_args, get_type_hints
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from tarry.service.api.http.choices import choices
+from tarry.service.api.http.problem import Invalid
+
+NO_JSON = "json_error"
+"""The error type of a body that is not JSON."""
+MOST_FIELDS = 100
+"""The most fields in one query string."""
+
+_PLACE = re.compile(r"^(?P<said>.*?)(?: - at `(?P<place>.*)`)?$", re.DOTALL)
+_MISSING = re.compile(r"^Object missing required field `(?P<field>.*)`$")
+_SPELLED = re.compile(
+    r"^Expected `str` matching regex '\^(?:\(\?!(?P<never>\w+)\))?(?P<sign>-\?)?"
+    r"\[a-zA-Z0-9(?P<marks>[^\]]+)\]\+"
+)
+"""Matches msgspec's error about a string that has to be spelled like a name."""
+_WRITTEN = re.compile(r"^Expected `str` matching regex '\^\[\^\\\\x00\]")
+"""Matches msgspec's error about a string that must not contain NUL."""
+_NUMBERED = re.compile(r"\[\d*\]\Z")
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+_TIME = re.compile(
+    r"(?P<minute>\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d)(?P<second>:[\d.]+)?(?P<plus> )?(?P<zone>\S*)"
+)
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
+
+
+def read_body(body: bytes, wanted: Any) -> Any:  # noqa: ANN401  a value of type `wanted`
+    """Return the body of a request as a value of its type; None if it is empty and optional."""
+    if not body and may_be_left_out(wanted):
+        return None
+    if not body:
+        raise Invalid(["body"], "it is empty; it must be JSON", NO_JSON)
+    try:
+        if not body.isascii():
+            body.decode()  # msgspec checks only the text of the fields it decodes
+        return _decoder(when_given(wanted)).decode(body)
+    except RecursionError:
+        raise Invalid(["body"], "it is nested too deeply") from None
+    except msgspec.ValidationError as error:
+        raise _said("body", error, when_given(wanted)) from error
+    except ValueError as error:  # not JSON, or not UTF-8
+        raise Invalid(["body"], str(error), NO_JSON) from error
+
+
+def may_be_left_out(wanted: Any) -> bool:  # noqa: ANN401  a type
+    """Return whether a body of this type is optional."""
+    return type(None) in get_args(wanted)
+
+
+def when_given(wanted: Any) -> Any:  # noqa: ANN401  a type
+    """Return the type of a body that is present: without None."""
+    if not may_be_left_out(wanted):
+        return wanted
+    return Union[tuple(kind for kind in get_args(wanted) if kind is not type(None))]  # noqa: UP007  built from a list
+
+
+def read_query(query: bytes, wanted: Any) -> Any:  # noqa: ANN401  a value of type `wanted`
+    """Return the query string of a request as a value of its type; ignore unknown fields.
+
+    A list is either one field with commas, or several fields called `a`, `a[]` or `a[0]`.
+    """
+    found = _fields(query, wanted) if query else {}
+    try:
+        return msgspec.convert(found, wanted)
+    except msgspec.ValidationError as error:
+        raise _said("query", error, wanted) from error
+
+
+def _fields(query: bytes, wanted: type) -> dict[str, Any]:
+    try:
+        text = query.decode("ascii")
+        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
+    except ValueError as error:
+        raise Invalid(["query"], str(error)) from error
+    lists, kinds, found = _list_fields(wanted), _kinds(wanted), dict[str, Any]()
+    for name, value in pairs:
+        plain = _NUMBERED.sub("", name)
+        if plain in lists:
+            parts = (_plain(part, kinds[plain]) for part in value.split(",") if part)
+            found.setdefault(plain, []).extend(parts)
+        else:
+            found[name] = _plain(value, kinds.get(name, frozenset()))
+    return found
+
+
+@lru_cache(maxsize=256)
+def _decoder(wanted: Any) -> msgspec.json.Decoder[Any]:  # noqa: ANN401  a type
+    return msgspec.json.Decoder(wanted)
+
+
+@lru_cache(maxsize=256)
+def _list_fields(wanted: type) -> frozenset[str]:
+    def is_list(hint: Any) -> bool:  # noqa: ANN401  a type
+        parts = get_args(hint)
+        return getattr(hint, "__origin__", None) is list or any(map(is_list, parts))
+
+    hints = get_type_hints(wanted)
+    fields = msgspec.structs.fields(wanted)
+    return frozenset(field.encode_name for field in fields if is_list(hints[field.name]))
+
+
+@lru_cache(maxsize=256)
+def _kinds(wanted: type) -> dict[str, frozenset[type]]:
+    """Return which fields of a query may hold integers, booleans or times besides strings."""
+    hints = get_type_hints(wanted)
+    return {
+        field.encode_name: frozenset(_inside(hints[field.name]))
+        for field in msgspec.structs.fields(wanted)
+    }
+
+
+def _inside(hint: Any) -> Iterator[type]:  # noqa: ANN401  a type, or a value of a Literal
+    kind = hint if isinstance(hint, type) else type(hint)
+    if issubclass(kind, int):
+        yield bool if kind is bool else int
+    if issubclass(kind, datetime):
+        yield datetime
+    for part in get_args(hint):
+        yield from _inside(part)
+
+
+def _plain(text: str, kinds: frozenset[type]) -> object:
+    """Return a query's value as one of the given types; msgspec's lax mode would accept `null`."""
+    if bool in kinds and text.lower() in _BOOLEANS:
+        return _BOOLEANS[text.lower()]
+    if int in kinds and _WHOLE.fullmatch(text):
+        return int(text)
+    return _time(text) if datetime in kinds else text
+
+
+def _time(text: str) -> str:
+    """Complete a time with its seconds and its plus sign.
+
+    Java leaves the seconds out of 12:00:00. An unquoted plus sign in a query arrives as a space.
+    """
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return text
+    second, plus = found["second"] or ":00", "+" if found["plus"] else ""
+    return f"{found['minute']}{second}{plus}{found['zone']}"
+
+
+def _said(where: str, error: msgspec.ValidationError, wanted: Any) -> Invalid:  # noqa: ANN401  a type
+    """Turn msgspec's error into Invalid: separate its place, and say what is allowed."""
+    found = _PLACE.match(str(error))
+    said, path = (found["said"], found["place"] or "") if found else (str(error), "")
+    place = [where, *(name or number for name, number in _STEP.findall(path))]
+    if missing := _MISSING.match(said):
+        return Invalid([*place, missing["field"]], "it is missing", "value_error.missing")
+    if said.startswith("Invalid enum value") and (will_do := choices(wanted, place[1:])):
+        said += f"; one of these will do: {', '.join(will_do)}"
+    if place == ["query", "iterator"]:
+        said = "it must be the iterator or prevIterator of another page of this list"
+    if spelled := _SPELLED.match(said):
+        marks = " ".join(spelled["marks"].replace("\\", ""))
+        said = f"only letters, digits and {marks} will do"
+        if spelled["never"]:
+            said += f", and not {spelled['never']} at its beginning"
+    if _WRITTEN.match(said):
+        blank = "be blank, nor " if r"\\s" in said else ""
+        said = f"it must not {blank}hold the character NUL"
+    return Invalid(place, said)

@@ -1,0 +1,55 @@
+"""An HTTP request without its body."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from msgspec import Struct
+
+from tarry.service.api.http.problem import Invalid
+
+MOST_KEY = 255
+"""The most characters of an idempotency key."""
+_SLASH = re.compile(rb"%2f", re.IGNORECASE)
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """A request without its body. Header names are in lower case; the last of equal ones counts."""
+
+    method: str
+    path: str
+    query: bytes
+    headers: Mapping[bytes, bytes]
+    scheme: str = "http"
+
+    def header(self, name: bytes) -> str:
+        """Return a header's value, empty if it is missing."""
+        return self.headers.get(name, b"").decode("latin-1")
+
+    @property
+    def idempotency_key(self) -> str | None:
+        """The request's idempotency key, if any."""
+        key = self.header(b"idempotency-key") or None
+        if key is not None and len(key) > MOST_KEY:
+            raise Invalid(["header", "idempotency-key"], f"at most {MOST_KEY} characters will do")
+        return key
+
+    @property
+    def base(self) -> str:
+        """The URL of this server as the client sees it, also behind a proxy; empty if unknown."""
+        host = self._forwarded(b"x-forwarded-host") or self.header(b"host")
+        secure = self._forwarded(b"x-forwarded-proto") == "https"
+        return f"{'https' if secure else self.scheme}://{host}" if host else ""
+
+    def _forwarded(self, name: bytes) -> str:
+        """Return the first value of a proxy's header: each further proxy appends its own."""
+        return self.header(name).partition(",")[0].strip()
+
+
+def path_of(scope: Mapping[str, Any]) -> str:
+    """Return the path of an ASGI request; a quoted slash stays quoted, as it is part of a name."""
+    raw, path = scope.get("raw_path") or b"", str(scope["path"])
+    if b"%" not in raw or not _SLASH.search(raw):
+        return path
+    return unquote(_SLASH.sub(b"%252F", raw).decode("ascii"))

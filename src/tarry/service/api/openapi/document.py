@@ -1,0 +1,234 @@
+"""Generate the OpenAPI document from the same types that requests are parsed with."""
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from tarry.service.api.http.access import Need
+from tarry.service.api.http.operation import Operation
+from tarry.service.api.http.parsing import may_be_left_out, when_given
+from tarry.service.api.http.request import MOST_KEY
+from tarry.service.api.resources.call import NAME
+
+Json = dict[str, Any]
+
+VERSION = "1.0"
+_REF = "#/components/schemas/{name}"
+_NAME = re.compile(r"\{(\w+)\}")
+_KINDS = {
+    "app_id": "an application, by its id or uid",
+    "endpoint_id": "an endpoint, by its id or uid",
+    "msg_id": "a message, by its id or eventId",
+    "attempt_id": "an attempt",
+    "event_type_name": "a type of event",
+    "task_id": "a background task",
+    "key_id": "a key",
+}
+_MENDED: Mapping[str, Callable[[str], str]] = {
+    "pattern": lambda pattern: pattern.replace(r"\Z", "$"),
+    "description": inspect.cleandoc,
+}
+_ERRORS = {
+    400: "It cannot be done just now",
+    401: "No key, or none that is known",
+    403: "The key does not open this",
+    404: "There is no such thing here",
+    409: "There is another one already",
+    413: "The body is too long",
+    422: "Something in the request cannot be used",
+    429: "Too many requests, or too much waits already: come back after `Retry-After` seconds",
+    500: "Something went wrong inside",
+    503: "The database cannot be used just now: come back after `Retry-After` seconds",
+}
+
+
+class HttpError(Struct):
+    """An error: a code for programs and a sentence for people."""
+
+    code: str
+    detail: str
+
+
+class Wrong(Struct):
+    """An error in one part of a request."""
+
+    loc: list[str]
+    msg: str
+    type: str
+
+
+class ValidationError(Struct):
+    """The errors in a request that cannot be used."""
+
+    detail: list[Wrong]
+
+
+def document(operations: Iterable[Operation]) -> Json:
+    """Return the OpenAPI document of some operations."""
+    told = list(operations)
+    schemas, components = _schemas(told)
+    paths: dict[str, Json] = {}
+    for operation in told:
+        place = paths.setdefault(f"/api/v1{operation.path}", {})
+        place[operation.method.lower()] = _operation(operation, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "tarry",
+            "version": VERSION,
+            "description": (
+                "Webhooks that never stampede. Where an operation has the path of one of Svix's"
+                " open-source server, it works with Svix's SDKs."
+            ),
+        },
+        "tags": [{"name": name} for name in dict.fromkeys(one.group for one in told)],
+        "security": [{"key": []}],
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _schemas(operations: Iterable[Operation]) -> tuple[Mapping[Any, Json], Json]:
+    """Return the schemas of all types in requests and responses, and their shared components."""
+    types = {HttpError: None, ValidationError: None}
+    for one in operations:
+        kinds = (when_given(one.body), one.answer)
+        types.update(dict.fromkeys(kind for kind in kinds if kind is not None))
+    made, components = msgspec.json.schema_components(list(types), ref_template=_REF)
+    schemas = dict(zip(types, map(_for_everybody, made), strict=True))
+    return schemas, {name: _for_everybody(schema) for name, schema in sorted(components.items())}
+
+
+def _for_everybody(schema: Any) -> Any:  # noqa: ANN401  JSON
+    """Return a schema for all languages: patterns end with `$`, and texts are not indented.
+
+    Only strings are changed. Under `properties`, the keys `pattern` and `description` are names of
+    fields, and their values are schemas.
+    """
+    match schema:
+        case dict():
+            return {name: _for_everybody(value) for name, value in schema.items()} | {
+                name: mend(schema[name])
+                for name, mend in _MENDED.items()
+                if isinstance(schema.get(name), str)
+            }
+        case list():
+            return [_for_everybody(one) for one in schema]
+    return schema
+
+
+def _operation(operation: Operation, schemas: Mapping[Any, Json]) -> Json:
+    written: Json = {
+        "operationId": operation.name,
+        "tags": [operation.group],
+        "summary": operation.summary,
+        "responses": _responses(operation, schemas),
+    }
+    if operation.detail:
+        written["description"] = operation.detail
+    if parameters := [*_named(operation), *_queried(operation), *_headers(operation)]:
+        written["parameters"] = parameters
+    if operation.body is not None:
+        content = {"application/json": {"schema": schemas[when_given(operation.body)]}}
+        required = not may_be_left_out(operation.body)
+        written["requestBody"] = {"required": required, "content": content}
+    if operation.needs is Need.NOTHING:
+        written["security"] = []
+    return written
+
+
+def _named(operation: Operation) -> list[Json]:
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": _KINDS[name],
+            "schema": {"type": "string", "pattern": f"^{NAME.pattern}$"},
+        }
+        for name in _NAME.findall(operation.path)
+    ]
+
+
+def _queried(operation: Operation) -> list[Json]:
+    if operation.query is None:
+        return []
+    _, parts = msgspec.json.schema_components([operation.query], ref_template=_REF)
+    (fields,) = (part for part in parts.values() if "properties" in part)
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "required": name in fields.get("required", ()),
+            "schema": _for_everybody(_given(schema)),
+            **({"style": "form", "explode": False} if _is_list(schema) else {}),
+        }
+        for name, schema in fields["properties"].items()
+    ]
+
+
+def _given(schema: Json) -> Json:
+    """Return the schema of a query parameter without null, which a query cannot express."""
+    kinds: list[Json] = [kind for kind in schema.get("anyOf", ()) if kind != {"type": "null"}]
+    if len(kinds) == 1:
+        return kinds[0]
+    if "enum" in schema:
+        return {"enum": [value for value in schema["enum"] if value is not None]}
+    return {name: value for name, value in schema.items() if name != "default" or value is not None}
+
+
+def _is_list(schema: Json) -> bool:
+    return _given(schema).get("type") == "array"
+
+
+def _headers(operation: Operation) -> list[Json]:
+    if operation.method != "POST" or operation.secret:
+        return []
+    return [
+        {
+            "name": "idempotency-key",
+            "in": "header",
+            "required": False,
+            "description": "A repetition under the same key is answered as the first one",
+            "schema": {"type": "string", "maxLength": MOST_KEY},
+        }
+    ]
+
+
+def _responses(operation: Operation, schemas: Mapping[Any, Json]) -> Json:
+    if operation.answer is None:
+        told: Json = {str(status): {"description": "Done"} for status in operation.statuses}
+    else:
+        content = {"application/json": {"schema": schemas[operation.answer]}}
+        told = {
+            str(status): {"description": operation.summary, "content": content}
+            for status in operation.statuses
+        }
+    for status in _failures(operation):
+        kind = ValidationError if status == 422 else HttpError  # noqa: PLR2004  its number
+        content = {"application/json": {"schema": schemas[kind]}}
+        told[str(status)] = {"description": _ERRORS[status], "content": content}
+    return told
+
+
+def _failures(operation: Operation) -> list[int]:
+    """Return the statuses with which an operation may fail."""
+    found = [500, 503, *operation.fails]
+    if operation.needs is not Need.NOTHING:
+        found += [401, 403, 429]
+    if "{" in operation.path:
+        found.append(404)
+    if operation.method in ("POST", "PUT", "PATCH"):
+        found.append(409)
+    if operation.body is not None:
+        found.append(413)
+    if operation.body is not None or operation.query is not None or operation.method == "POST":
+        found.append(422)
+    return sorted(found)

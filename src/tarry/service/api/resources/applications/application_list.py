@@ -1,0 +1,83 @@
+"""The operation that lists applications, with filters that leave some of them out."""
+
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from tarry.service.api.http.operation import Group
+from tarry.service.api.http.paging import ApplicationMark, OrderedQuery, Page, cut, page
+from tarry.service.api.resources.applications.applications import ApplicationOut, written
+from tarry.service.api.resources.call import Call
+from tarry.service.api.resources.endpoints.all_endpoints import all_endpoints
+from tarry.service.api.resources.endpoints.bodies import DISABLED
+from tarry.service.model.application import Application
+from tarry.service.model.listing import Found
+
+LOOK = 1_000
+"""The most applications that are checked for one filtered page: each check needs a query."""
+PLAY = frozenset({"play.svix.com", "api.play.svix.com"})
+"""The hosts of Svix Play, a public receiver for trying things out."""
+
+group = Group("Application", "v1.application")
+
+
+class ApplicationQuery(OrderedQuery, kw_only=True):
+    """The page of the list, and which applications to leave out, by their endpoints."""
+
+    iterator: ApplicationMark | None = None
+    exclude_apps_with_no_endpoints: bool = False
+    exclude_apps_with_disabled_endpoints: bool = False
+    exclude_apps_with_svix_play_endpoints: bool = False
+
+    @property
+    def excludes(self) -> bool:
+        """Whether any filter is set."""
+        return (
+            self.exclude_apps_with_no_endpoints
+            or self.exclude_apps_with_disabled_endpoints
+            or self.exclude_apps_with_svix_play_endpoints
+        )
+
+
+@group.get("/app", name="list")
+async def list_applications(call: Call, query: ApplicationQuery) -> Page[ApplicationOut]:
+    """List the applications of the environment.
+
+    The `exclude_...` parameters leave out applications that have no endpoints, only disabled
+    endpoints, or only endpoints at Svix Play.
+    """
+    found = await _found(call, query)
+    return page(found.entries, query, written, lambda one: one.id, left_at=found.left_at)
+
+
+async def _found(call: Call, query: ApplicationQuery) -> Found[Application]:
+    """Read applications from the store until enough of them pass the filters for one page."""
+    asked, found, looked = cut(query), list[Application](), 0
+    while True:
+        piece = await call.hooks.store.list_applications(call.who.environment, asked)
+        if not query.excludes:
+            return Found(piece)
+        way = piece[::-1] if asked.back else piece
+        found += [one for one in way if await _interests(call, query, one)]
+        looked += len(piece)
+        if len(piece) < asked.limit or len(found) >= asked.limit:
+            return Found(asked.in_order(found))
+        if looked >= LOOK:
+            return Found(asked.in_order(found), way[-1].id)
+        asked = replace(asked, mark=way[-1].id)
+
+
+async def _interests(call: Call, query: ApplicationQuery, application: Application) -> bool:
+    """Return whether an application passes the filters; read only as many endpoints as needed."""
+    empty, enabled, elsewhere = True, False, False
+    async for endpoint in all_endpoints(call, application):
+        empty = False
+        enabled = enabled or endpoint.standing not in DISABLED
+        elsewhere = elsewhere or urlsplit(endpoint.url).hostname not in PLAY
+        if enabled and elsewhere:
+            return True
+    if empty:
+        return not query.exclude_apps_with_no_endpoints
+    if not enabled and query.exclude_apps_with_disabled_endpoints:
+        return False
+    return elsewhere or not query.exclude_apps_with_svix_play_endpoints

@@ -1,0 +1,187 @@
+"""Operations on applications, which are the tenants of an environment."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
+
+from tarry.errors import NotFound
+from tarry.service.api.http.access import Need
+from tarry.service.api.http.operation import CREATED, UPDATED, Group, Reply
+from tarry.service.api.http.problem import Invalid
+from tarry.service.api.http.times import Instant, instant
+from tarry.service.api.resources.call import Call
+from tarry.service.api.resources.upsert import changed_or_made, made_or_found
+from tarry.service.model import ids
+from tarry.service.model.application import Application
+
+Uid = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^(?!app_)[a-zA-Z0-9\-_.]+\Z")]
+"""A name chosen by the owner. It does not start like an id, so it cannot equal one."""
+Title = Annotated[str, Meta(min_length=1, max_length=512, pattern=r"^[^\x00]*[^\x00\s][^\x00]*\Z")]
+Throttle = Annotated[int, Meta(ge=1, le=65_535)]
+Text = Annotated[str, Meta(max_length=4096, pattern=r"^[^\x00]*\Z")]
+Metadata = Annotated[dict[Text, Text], Meta(max_length=1000)]
+
+group = Group("Application", "v1.application")
+
+
+class ApplicationIn(Struct, rename="camel", kw_only=True):
+    """An application to create, or to replace an existing one."""
+
+    name: Title
+    uid: Uid | None = None
+    throttle_rate: Throttle | None = None
+    rate_limit: Throttle | None = None
+    """The older name of `throttleRate`."""
+    metadata: Metadata | None = None
+
+
+class ApplicationPatch(Struct, rename="camel", kw_only=True):
+    """Fields to change: a missing field does not change, and null removes its value."""
+
+    name: Title | UnsetType = UNSET
+    uid: Uid | UnsetType | None = UNSET
+    throttle_rate: Throttle | UnsetType | None = UNSET
+    rate_limit: Throttle | UnsetType | None = UNSET
+    metadata: Metadata | UnsetType | None = UNSET
+
+
+class ApplicationOut(Struct, rename="camel", kw_only=True):
+    """An application."""
+
+    id: str
+    uid: str | None
+    name: str
+    throttle_rate: int | None
+    rate_limit: int | None
+    metadata: dict[str, str]
+    created_at: Instant
+    updated_at: Instant
+
+
+class CreateQuery(Struct):
+    """Whether to return an existing application with the same uid instead of a conflict."""
+
+    get_if_exists: bool = False
+
+
+@group.post("/app", needs=Need.CHANGE, status=CREATED, also=(UPDATED,))
+async def create(call: Call, body: ApplicationIn, query: CreateQuery) -> Reply[ApplicationOut]:
+    """Create an application.
+
+    With `get_if_exists`, an existing application with the same uid is returned unchanged.
+    """
+    new = made(call, body)
+    uid = body.uid
+    if not query.get_if_exists or uid is None:
+        return Reply(written(await _kept(call, new)), CREATED)
+    reply = await made_or_found(
+        lambda: _kept(call, new),
+        lambda: call.hooks.store.application(call.who.environment, uid),
+    )
+    return Reply(written(reply.body), reply.status)
+
+
+@group.get("/app/{app_id}")
+async def get(call: Call) -> ApplicationOut:
+    """Get an application."""
+    return written(await call.application())
+
+
+@group.put("/app/{app_id}", needs=Need.CHANGE, also=(CREATED,))
+async def update(call: Call, body: ApplicationIn) -> Reply[ApplicationOut]:
+    """Replace an application, or create it if it does not exist."""
+    known_as = call.name("app_id", "application")
+    told = made(call, body)
+    said = {"name": told.name, "uid": told.uid, "rate": told.rate, "metadata": told.metadata}
+
+    async def change() -> ApplicationOut:
+        return written(await changed(call, await call.application(), said))
+
+    async def make() -> ApplicationOut:
+        if call.who.application is not None:  # a key to one application cannot create others
+            raise NotFound("application", known_as)
+        return written(await _kept(call, told))
+
+    return await changed_or_made(change, make)
+
+
+@group.patch("/app/{app_id}", needs=Need.CHANGE)
+async def patch(call: Call, body: ApplicationPatch) -> ApplicationOut:
+    """Change some fields of an application."""
+    stored = await call.application()
+    rate = body.throttle_rate if body.throttle_rate is not UNSET else body.rate_limit
+    metadata = {} if body.metadata is None else body.metadata
+    told = {"name": body.name, "uid": body.uid, "rate": rate, "metadata": metadata}
+    said = {field: value for field, value in told.items() if value is not UNSET}
+    return written(await changed(call, stored, said))
+
+
+@group.delete("/app/{app_id}", needs=Need.CHANGE)
+async def delete(call: Call) -> None:
+    """Delete an application and discard its waiting deliveries."""
+    stored = await call.application()
+    await call.hooks.delete_application(stored)
+    _forget(call, stored)
+
+
+async def changed(call: Call, application: Application, said: Mapping[str, Any]) -> Application:
+    """Change the given fields of an application; concurrent changes of other fields are kept."""
+    new = await call.hooks.store.change_application(
+        application.id, lambda stored: replace(stored, updated_at=call.now, **said)
+    )
+    _forget(call, application, new)
+    return new
+
+
+def _forget(call: Call, *applications: Application) -> None:
+    """Drop applications from the cache, because a uid may belong to another application now."""
+    for one in applications:
+        for known_as in (one.id, one.uid):
+            if known_as is not None:
+                call.send_cache.forget(one.environment, known_as)
+
+
+async def on_the_fly(call: Call, told: ApplicationIn) -> Application:
+    """Create the application whose uid is in the path, or return it if another caller just did."""
+    if told.uid != call.names["app_id"]:
+        said = f"it must be {call.names['app_id']!r}, as in the path"
+        raise Invalid(["body", "application", "uid"], said)
+    new = made(call, told)
+    return (await made_or_found(lambda: _kept(call, new), call.application)).body
+
+
+async def _kept(call: Call, new: Application) -> Application:
+    await call.hooks.store.put_application(new)
+    return new
+
+
+def made(call: Call, told: ApplicationIn) -> Application:
+    """Return a new application with the fields of a request."""
+    rate = told.throttle_rate or told.rate_limit
+    return Application(
+        id=call.new_id(ids.APPLICATION),
+        environment=call.who.environment,
+        name=told.name,
+        uid=told.uid,
+        rate=None if rate is None else float(rate),
+        metadata=told.metadata or {},
+        created_at=call.now,
+        updated_at=call.now,
+    )
+
+
+def written(application: Application) -> ApplicationOut:
+    """Return an application as a response shows it."""
+    rate = None if application.rate is None else max(1, round(application.rate))
+    return ApplicationOut(
+        id=application.id,
+        uid=application.uid,
+        name=application.name,
+        throttle_rate=rate,
+        rate_limit=rate,
+        metadata=application.metadata,
+        created_at=instant(application.created_at),
+        updated_at=instant(application.updated_at),
+    )

@@ -1,0 +1,63 @@
+"""Operations on quotas, which limit the waiting deliveries of an application."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from tarry.service.api.http.access import Need
+from tarry.service.api.http.operation import Group
+from tarry.service.api.resources.applications import applications
+from tarry.service.api.resources.call import Call
+from tarry.service.model.application import Application
+
+WAY = "/app/{app_id}/quota"
+MOST = 2**53 - 1
+"""The largest integer that every JSON parser reads exactly."""
+
+group = Group("Quota", "v1.quota")
+
+
+class Source(StrEnum):
+    """Where a quota comes from; `default` is the setting of the server that answers."""
+
+    APPLICATION = "application"
+    DEFAULT = "default"
+
+
+class QuotaIn(Struct, rename="camel"):
+    """The most deliveries that may wait; 0 refuses all messages."""
+
+    most_waiting: Annotated[int, Meta(ge=0, le=MOST)]
+
+
+class QuotaOut(Struct, rename="camel"):
+    """The most deliveries that may wait (null for no limit), and where the quota comes from."""
+
+    source: Source
+    most_waiting: int | None
+
+
+@group.get(WAY)
+async def get(call: Call) -> QuotaOut:
+    """Get an application's quota: the most deliveries that may wait."""
+    return _effective(call, await call.application())
+
+
+@group.put(WAY, needs=Need.CHANGE)
+async def put(call: Call, body: QuotaIn) -> QuotaOut:
+    """Set an application's quota; messages beyond it are refused with 429."""
+    said = {"most_waiting": body.most_waiting}
+    return _effective(call, await applications.changed(call, await call.application(), said))
+
+
+@group.delete(WAY, needs=Need.CHANGE)
+async def delete(call: Call) -> None:
+    """Remove an application's own quota, so that the server's setting applies."""
+    await applications.changed(call, await call.application(), {"most_waiting": None})
+
+
+def _effective(call: Call, application: Application) -> QuotaOut:
+    if application.most_waiting is not None:
+        return QuotaOut(Source.APPLICATION, application.most_waiting)
+    return QuotaOut(Source.DEFAULT, call.hooks.settings.most_waiting)

@@ -1,0 +1,240 @@
+"""Operations on attempts: list them, read one, delete its response, and resend a message."""
+
+from enum import IntEnum
+
+from msgspec import Struct
+
+from tarry.service.api.http.access import Need
+from tarry.service.api.http.operation import Group
+from tarry.service.api.http.paging import AttemptMark, Page, page
+from tarry.service.api.http.problem import BadRequest
+from tarry.service.api.http.times import Instant, instant
+from tarry.service.api.resources.attempts.statuses import (
+    MessageStatus,
+    StatusClass,
+    StatusText,
+    text_of,
+)
+from tarry.service.api.resources.call import Call
+from tarry.service.api.resources.messages.bodies import MessageOut, Name
+from tarry.service.api.resources.messages.bodies import written as written_message
+from tarry.service.api.resources.messages.newest_first import RecentQuery, filtered, recent_cut
+from tarry.service.model import ids
+from tarry.service.model.attempt import Attempt, Trigger
+from tarry.service.model.listing import AttemptFilter
+from tarry.service.model.message import Message
+
+ACCEPTED = 202
+NO_ANSWER = 0
+"""The `responseStatusCode` of an attempt that got no response."""
+
+group = Group("Message Attempt", "v1.message-attempt")
+
+
+class TriggerType(IntEnum):
+    """What triggered an attempt: the schedule, or a resend."""
+
+    SCHEDULED = 0
+    MANUAL = 1
+
+
+class AttemptOut(Struct, rename="camel", kw_only=True):
+    """An attempt: one request to an endpoint, and its response.
+
+    `timestamp` is when the response came. `response` is the stored part of the response's body, or
+    the reason why there was no response.
+    """
+
+    id: str
+    msg_id: str
+    endpoint_id: str
+    url: str
+    response: str
+    response_status_code: int
+    response_duration_ms: int
+    status: MessageStatus
+    status_text: StatusText
+    trigger_type: TriggerType
+    timestamp: Instant
+    msg: MessageOut | None = None
+
+
+class ToEndpointQuery(RecentQuery, kw_only=True):
+    """Which attempts to an endpoint to list, and whether to include responses and messages."""
+
+    iterator: AttemptMark | None = None
+    status: MessageStatus | None = None
+    status_code_class: StatusClass | None = None
+    with_content: bool = True
+    with_msg: bool = False
+    expanded_statuses: bool = False
+
+
+class OfMessageQuery(RecentQuery, kw_only=True):
+    """Which attempts at a message to list, and whether to include the responses."""
+
+    iterator: AttemptMark | None = None
+    status: MessageStatus | None = None
+    status_code_class: StatusClass | None = None
+    endpoint_id: Name | None = None
+    with_content: bool = True
+    expanded_statuses: bool = False
+
+
+class ExpandedQuery(Struct):
+    """Whether the client knows the status Canceled."""
+
+    expanded_statuses: bool = False
+
+
+class Empty(Struct):
+    """An empty object."""
+
+
+@group.get("/app/{app_id}/attempt/endpoint/{endpoint_id}")
+async def list_by_endpoint(call: Call, query: ToEndpointQuery) -> Page[AttemptOut]:
+    """List the attempts to an endpoint, newest first."""
+    endpoint = await call.endpoint(await call.application())
+    wanted = _wanted(call, query)
+    if wanted is None:
+        return _nothing()
+    found = await call.hooks.store.list_attempts_to(endpoint, recent_cut(query), wanted)
+
+    def shown(pair: tuple[Attempt, Message]) -> AttemptOut:
+        attempt, message = pair
+        said = written_message(message, with_content=False) if query.with_msg else None
+        return written(attempt, endpoint.id, with_content=query.with_content, message=said)
+
+    return page(found.entries, query, shown, _mark, left_at=found.left_at)
+
+
+@group.get("/app/{app_id}/attempt/msg/{msg_id}")
+async def list_by_msg(call: Call, query: OfMessageQuery) -> Page[AttemptOut]:
+    """List the attempts at a message, newest first."""
+    return await _of_message(call, query, query.endpoint_id)
+
+
+@group.get("/app/{app_id}/msg/{msg_id}/attempt", name="list-of-msg")
+async def list_of_message(call: Call, query: OfMessageQuery) -> Page[AttemptOut]:
+    """List the attempts at a message, newest first (older path)."""
+    return await _of_message(call, query, query.endpoint_id)
+
+
+@group.get("/app/{app_id}/msg/{msg_id}/endpoint/{endpoint_id}/attempt", name="list-of-delivery")
+async def list_of_delivery(call: Call, query: OfMessageQuery) -> Page[AttemptOut]:
+    """List the attempts to deliver a message to one endpoint, newest first."""
+    return await _of_message(call, query, call.name("endpoint_id", "endpoint"))
+
+
+@group.get("/app/{app_id}/msg/{msg_id}/attempt/{attempt_id}")
+async def get(call: Call, query: ExpandedQuery) -> AttemptOut:  # noqa: ARG001  an attempt is never Canceled
+    """Get an attempt."""
+    message = await call.message(await call.application())
+    known_as = call.name("attempt_id", "attempt")
+    attempt, endpoint = await call.hooks.store.attempt(message.id, known_as)
+    return written(attempt, endpoint.id)
+
+
+@group.delete("/app/{app_id}/msg/{msg_id}/attempt/{attempt_id}/content", needs=Need.CHANGE)
+async def expunge_content(call: Call) -> None:
+    """Delete the stored response of an attempt."""
+    message = await call.message(await call.application())
+    known_as = call.name("attempt_id", "attempt")
+    await call.hooks.store.expunge_attempt(message.id, known_as)
+
+
+@group.post(
+    "/app/{app_id}/msg/{msg_id}/endpoint/{endpoint_id}/resend",
+    needs=Need.ATTEMPTS,
+    status=ACCEPTED,
+    fails=(400,),
+)
+async def resend(call: Call) -> Empty:
+    """Make one more attempt to deliver a message, ahead of the backlog.
+
+    If it succeeds, a failed delivery becomes delivered. While the endpoint is down, the attempt is
+    made with the next probe.
+    """
+    application = await call.application()
+    message = await call.message(application)
+    endpoint = await call.endpoint(application)
+    if message.payload is None:
+        raise BadRequest("missing_payload", "its payload is gone: it cannot be sent again")
+    await call.hooks.resend(endpoint, message)
+    return Empty()
+
+
+async def _of_message(call: Call, query: OfMessageQuery, at: str | None) -> Page[AttemptOut]:
+    application = await call.application()
+    message = await call.message(application)
+    lane = None if at is None else (await call.hooks.store.endpoint(application.id, at)).lane
+    wanted = _wanted(call, query, lane)
+    if wanted is None:
+        return _nothing()
+    found = await call.hooks.store.list_attempts_of(message.id, recent_cut(query), wanted)
+    return page(
+        found.entries,
+        query,
+        lambda pair: written(pair[0], pair[1].id, with_content=query.with_content),
+        _mark,
+        left_at=found.left_at,
+    )
+
+
+def _nothing() -> Page[AttemptOut]:
+    return Page(data=[], iterator=None, prev_iterator=None, done=True)
+
+
+def _wanted(
+    call: Call, query: ToEndpointQuery | OfMessageQuery, lane: int | None = None
+) -> AttemptFilter | None:
+    """Return the filter of a query; None for a status that no attempt has.
+
+    An attempt has either succeeded or failed.
+    """
+    if query.status not in (None, MessageStatus.SUCCESS, MessageStatus.FAIL):
+        return None
+    hundred = query.status_code_class
+    return AttemptFilter(
+        message=filtered(query, ids.ATTEMPT, call.now),
+        succeeded=None if query.status is None else query.status is MessageStatus.SUCCESS,
+        status_class=None if hundred is None else int(hundred),
+        lane=lane,
+    )
+
+
+def _mark(pair: tuple[Attempt, object]) -> str:
+    return pair[0].id
+
+
+def written(
+    attempt: Attempt,
+    endpoint: str,
+    *,
+    with_content: bool = True,
+    message: MessageOut | None = None,
+) -> AttemptOut:
+    """Return an attempt to an endpoint as a response shows it."""
+    status = MessageStatus.SUCCESS if attempt.kind is None else MessageStatus.FAIL
+    manual = attempt.trigger is Trigger.MANUAL
+    return AttemptOut(
+        id=attempt.id,
+        msg_id=attempt.message,
+        endpoint_id=endpoint,
+        url=attempt.url,
+        response=_answer(attempt) if with_content else "{}",
+        response_status_code=attempt.status or NO_ANSWER,
+        response_duration_ms=round(attempt.took * 1000),
+        status=status,
+        status_text=text_of(status),
+        trigger_type=TriggerType.MANUAL if manual else TriggerType.SCHEDULED,
+        timestamp=instant(attempt.now or attempt.at),
+        msg=message,
+    )
+
+
+def _answer(attempt: Attempt) -> str:
+    """Return the stored body of the endpoint's response, or why there was no response."""
+    if attempt.body or attempt.status is not None:
+        return attempt.body.decode(errors="replace")
+    return attempt.detail or attempt.kind or ""

@@ -1,0 +1,137 @@
+"""Operations that list deliveries with their status: by endpoint and by message."""
+
+from msgspec.structs import asdict
+
+from tarry.service.api.http.operation import Group
+from tarry.service.api.http.paging import EndpointMark, ListQuery, MessageMark, Page, cut, page
+from tarry.service.api.http.times import Instant
+from tarry.service.api.http.times import written as written_at
+from tarry.service.api.resources.attempts.statuses import (
+    SHOWN,
+    MessageStatus,
+    StatusText,
+    deliveries,
+    status_of,
+    text_of,
+)
+from tarry.service.api.resources.call import Call
+from tarry.service.api.resources.endpoints.bodies import EndpointOut
+from tarry.service.api.resources.endpoints.bodies import written as written_endpoint
+from tarry.service.api.resources.endpoints.lanes import lane_of
+from tarry.service.api.resources.messages.bodies import MessageOut
+from tarry.service.api.resources.messages.bodies import written as written_message
+from tarry.service.api.resources.messages.newest_first import RecentQuery, filtered, recent_cut
+from tarry.service.explain import waits
+from tarry.service.model import ids
+from tarry.service.model.delivery import LIVE, Delivery
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.lane import LaneRow
+from tarry.service.model.listing import FIRST, LAST
+from tarry.service.model.message import Message
+
+group = Group("Message Attempt", "v1.message-attempt")
+
+
+class EndpointMessageOut(MessageOut, rename="camel", kw_only=True):
+    """A message, with the status of its delivery to the endpoint."""
+
+    status: MessageStatus
+    status_text: StatusText
+    next_attempt: Instant | None
+
+
+class MessageEndpointOut(EndpointOut, rename="camel", kw_only=True):
+    """An endpoint, with the status of the message's delivery to it."""
+
+    status: MessageStatus
+    status_text: StatusText
+    next_attempt: Instant | None
+
+
+class AttemptedQuery(RecentQuery, kw_only=True):
+    """Which messages to list, and whether to include their payloads."""
+
+    iterator: MessageMark | None = None
+    status: MessageStatus | None = None
+    with_content: bool = True
+    expanded_statuses: bool = False
+
+
+class DestinationQuery(ListQuery, kw_only=True):
+    """The page of the list, and whether the client knows the status Canceled."""
+
+    iterator: EndpointMark | None = None
+    expanded_statuses: bool = False
+
+
+@group.get("/app/{app_id}/endpoint/{endpoint_id}/msg")
+async def list_attempted_messages(call: Call, query: AttemptedQuery) -> Page[EndpointMessageOut]:
+    """List the messages to an endpoint with the status of each, newest first.
+
+    Messages that were skipped while the endpoint was disabled are left out.
+    """
+    endpoint = await call.endpoint(await call.application())
+    expanded = query.expanded_statuses
+    wanted = deliveries(query.status, filtered(query, ids.MESSAGE, call.now), expanded=expanded)
+    found = await call.hooks.store.list_deliveries_to(endpoint, recent_cut(query), wanted)
+    waiting = any(delivery.state in LIVE for _, delivery in found.entries)
+    lane = await lane_of(call, endpoint) if waiting else None
+
+    def shown(pair: tuple[Message, Delivery]) -> EndpointMessageOut:
+        message, delivery = pair
+        status = status_of(delivery, expanded=expanded)
+        return EndpointMessageOut(
+            **asdict(written_message(message, with_content=query.with_content)),
+            status=status,
+            status_text=text_of(status),
+            next_attempt=_next(delivery, lane, call.now),
+        )
+
+    return page(found.entries, query, shown, lambda pair: pair[0].id, left_at=found.left_at)
+
+
+@group.get("/app/{app_id}/msg/{msg_id}/endpoint")
+async def list_attempted_destinations(
+    call: Call, query: DestinationQuery
+) -> Page[MessageEndpointOut]:
+    """List the endpoints of a message with the status of the delivery to each, by id.
+
+    Endpoints that were deleted after the message was sent are included.
+    """
+    message = await call.message(await call.application())
+    asked = cut(query)
+    low, high = asked.between(FIRST, LAST)
+    there = [
+        (endpoint, delivery)
+        for endpoint, delivery in await call.hooks.deliveries(message)
+        if low < endpoint.id < high and delivery.state in SHOWN
+    ]
+    found = there[-asked.limit :] if query.back else there[: asked.limit]
+    lanes = {
+        endpoint.id: await lane_of(call, endpoint)
+        for endpoint, delivery in found
+        if delivery.state in LIVE
+    }
+
+    def shown(pair: tuple[Endpoint, Delivery]) -> MessageEndpointOut:
+        endpoint, delivery = pair
+        status = status_of(delivery, expanded=query.expanded_statuses)
+        return MessageEndpointOut(
+            **asdict(written_endpoint(endpoint)),
+            status=status,
+            status_text=text_of(status),
+            next_attempt=_next(delivery, lanes.get(endpoint.id), call.now),
+        )
+
+    return page(found, query, shown, lambda pair: pair[0].id)
+
+
+def _next(
+    delivery: Delivery, lane: tuple[LaneRow, list[bytes]] | None, now: float
+) -> Instant | None:
+    """Return the time of a waiting delivery's next attempt, if it is known."""
+    if lane is None or delivery.state not in LIVE:
+        return None
+    row, origins = lane
+    _, goes_at = waits(delivery, row, now=now, origins=origins)
+    return written_at(goes_at)

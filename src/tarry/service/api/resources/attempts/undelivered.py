@@ -1,0 +1,162 @@
+"""Operations that list undelivered messages, waiting or failed, with the reason."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from tarry.service.api.http.operation import Group
+from tarry.service.api.http.paging import MOST, Page
+from tarry.service.api.http.times import Instant, instant
+from tarry.service.api.http.times import written as written_at
+from tarry.service.api.resources.call import Call
+from tarry.service.api.resources.endpoints.lanes import lane_of
+from tarry.service.api.resources.messages.bodies import Name
+from tarry.service.explain import waits
+from tarry.service.model import ids
+from tarry.service.model.delivery import LIVE, Delivery, Reason, State
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.lane import LaneRow
+
+LOOKS = 20
+"""The most queries to the store for one page; after them the page is returned, even if empty."""
+END = 10**15 - 1
+"""A sequence number after all deliveries of a lane; it fits into an iterator."""
+
+group = Group("Undelivered", "v1.undelivered")
+
+Place = tuple[int, int]
+Pair = tuple[Endpoint, Delivery]
+Ask = Callable[[Place], Awaitable[list[Pair]]]
+
+
+class UndeliveredQuery(Struct, kw_only=True):
+    """Which deliveries to list; a page may have fewer than `limit` although more follow."""
+
+    limit: Annotated[int, Meta(ge=1, le=MOST)] = 50
+    iterator: Annotated[str, Meta(pattern=r"^[0-9]{1,15}\.[0-9]{1,15}\Z")] | None = None
+    state: Literal["ready", "waiting", "failed", "live"] | None = None
+    """`live` means `ready` or `waiting`."""
+    reason: Reason | None = None
+    first_of_each: bool = False
+    """List only the first delivery of each endpoint, to find out which endpoints have any."""
+
+    @property
+    def after(self) -> Place:
+        """The lane and sequence number after which the page starts."""
+        lane, _, seq = (self.iterator or "0.0").partition(".")
+        return int(lane), int(seq)
+
+
+class OfApplicationQuery(UndeliveredQuery, kw_only=True):
+    """Which deliveries of an application to list; of one endpoint only, if given."""
+
+    endpoint_id: Name | None = None
+
+
+class UndeliveredOut(Struct, rename="camel", kw_only=True):
+    """A message that an endpoint has not received.
+
+    `tries` counts all attempts, and `attempts` only those that count against the retry policy.
+    """
+
+    app_id: str
+    endpoint_id: str
+    msg_id: str
+    state: State
+    reason: Reason
+    next_at: Instant | None
+    attempts: int
+    tries: int
+    accepted_at: Instant
+    ended_at: Instant | None
+
+
+@group.get("/undelivered", name="list")
+async def list_undelivered(call: Call, query: UndeliveredQuery) -> Page[UndeliveredOut]:
+    """List the waiting and failed deliveries of the environment."""
+    environment, store = call.who.environment, call.hooks.store
+    return await _page(
+        call, query, lambda after: store.undelivered_in(environment, after=after, limit=MOST)
+    )
+
+
+@group.get("/app/{app_id}/undelivered", name="list-of-application")
+async def list_of_application(call: Call, query: OfApplicationQuery) -> Page[UndeliveredOut]:
+    """List the waiting and failed deliveries of an application."""
+    application, store = await call.application(), call.hooks.store
+    lane: int | None = None
+    if query.endpoint_id is not None:
+        lane = (await store.endpoint(application.id, query.endpoint_id)).lane
+    return await _page(
+        call,
+        query,
+        lambda after: store.undelivered(application.id, lane=lane, after=after, limit=MOST),
+    )
+
+
+async def _page(call: Call, query: UndeliveredQuery, ask: Ask) -> Page[UndeliveredOut]:
+    """Read deliveries from the store until enough of them match the query for one page."""
+    shown, after, more = list[UndeliveredOut](), query.after, True
+    lanes: dict[str, tuple[LaneRow, list[bytes]]] = {}
+    for _ in range(LOOKS):
+        piece = await ask(after)
+        more = len(piece) == MOST
+        for number, (endpoint, delivery) in enumerate(piece):
+            if after == (delivery.lane, END):
+                continue
+            after = delivery.lane, delivery.seq
+            if endpoint.id not in lanes:
+                lanes[endpoint.id] = await lane_of(call, endpoint)
+            one = _written(endpoint, delivery, *lanes[endpoint.id], now=call.now)
+            fits = _fits(query, one)
+            shown += [one] if fits else []
+            if _is_enough(query, lanes[endpoint.id][0], fits=fits):
+                after = delivery.lane, END
+            if len(shown) == query.limit:
+                more = more or number + 1 < len(piece)
+                break
+        if not more or len(shown) == query.limit:
+            break
+    mark = f"{after[0]}.{after[1]}" if shown or more else None
+    return Page(data=shown, iterator=mark, prev_iterator=None, done=not more)
+
+
+def _accepted_at(delivery: Delivery) -> float:
+    """Return when a delivery's message was accepted.
+
+    For a scheduled delivery the store has its due time instead, because its age starts only then.
+    """
+    if delivery.reason is Reason.SCHEDULED:
+        return min(delivery.accepted_at, ids.made_at(delivery.message))
+    return delivery.accepted_at
+
+
+def _is_enough(query: UndeliveredQuery, row: LaneRow, *, fits: bool) -> bool:
+    """Return whether to skip the rest of a lane; `fits` says if its last delivery matched."""
+    return query.first_of_each if fits else query.state == "live" and row.waiting == 0
+
+
+def _fits(query: UndeliveredQuery, one: UndeliveredOut) -> bool:
+    wanted = one.state in LIVE if query.state == "live" else query.state in (None, one.state)
+    return wanted and query.reason in (None, one.reason)
+
+
+def _written(
+    endpoint: Endpoint, delivery: Delivery, row: LaneRow, origins: list[bytes], *, now: float
+) -> UndeliveredOut:
+    reason, goes_at = delivery.reason, None
+    if delivery.state in LIVE:
+        reason, goes_at = waits(delivery, row, now=now, origins=origins)
+    return UndeliveredOut(
+        app_id=endpoint.application,
+        endpoint_id=endpoint.id,
+        msg_id=delivery.message,
+        state=delivery.state,
+        reason=reason,
+        next_at=written_at(goes_at),
+        attempts=delivery.attempts,
+        tries=delivery.tries,
+        accepted_at=instant(_accepted_at(delivery)),
+        ended_at=written_at(delivery.ended_at),
+    )

@@ -1,0 +1,101 @@
+"""The context of one request: its caller, its time, and the objects that its path names."""
+
+import re
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+
+from tarry.errors import NotFound
+from tarry.service.api.http.access import Need, Who
+from tarry.service.api.http.request import Request
+from tarry.service.api.resources.messages.send_cache import SendCache
+from tarry.service.hooks import Hooks
+from tarry.service.model import ids
+from tarry.service.model.application import Application
+from tarry.service.model.claim import Claim
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.message import Message
+
+NAME = re.compile(r"[a-zA-Z0-9\-_.]{1,256}")
+"""The spelling of names in paths: an id, or a uid that the owner chose."""
+
+
+class Call:
+    """The context that a handler gets with a request.
+
+    An object of another tenant raises the same NotFound as one that does not exist.
+    """
+
+    def __init__(  # noqa: PLR0913  the parts of a request
+        self,
+        hooks: Hooks,
+        who: Who,
+        request: Request,
+        names: Mapping[str, str],
+        send_cache: SendCache,
+        *,
+        now: float,
+    ) -> None:
+        self.hooks, self.who, self.request, self.names = hooks, who, request, names
+        self.send_cache, self.now = send_cache, now
+
+    def new_id(self, prefix: str) -> str:
+        """Return a new id; a request that is executed again gets the same ids."""
+        return self.hooks.new_id(prefix)
+
+    def may(self, need: Need) -> bool:
+        """Return whether the caller has a permission, beyond the one that the operation needs."""
+        return need in self.who.needs
+
+    def name(self, which: str, kind: str) -> str:
+        """Return a name from the path; NotFound if it is not spelled like a name."""
+        known_as = self.names[which]
+        if not NAME.fullmatch(known_as):
+            raise NotFound(kind, known_as)
+        return known_as
+
+    async def application(self) -> Application:
+        """Return the application that the path names."""
+        known_as = self.name("app_id", "application")
+        found = await self.hooks.store.application(self.who.environment, known_as)
+        if self.who.application not in (None, found.id):
+            raise NotFound("application", known_as)
+        return found
+
+    async def remembered_application(self) -> tuple[Application, bool]:
+        """Return the application that the path names, and whether it came from the cache.
+
+        Only for sending messages, which is the most frequent operation.
+        """
+        known_as = self.name("app_id", "application")
+        found, remembered = await self.send_cache.application(self.who.environment, known_as)
+        if self.who.application not in (None, found.id):
+            raise NotFound("application", known_as)
+        return found, remembered
+
+    def forget_application(self) -> None:
+        """Drop the application that the path names from the cache."""
+        self.send_cache.forget(self.who.environment, self.names["app_id"])
+
+    async def endpoint(self, application: Application) -> Endpoint:
+        """Return the endpoint that the path names."""
+        known_as = self.name("endpoint_id", "endpoint")
+        return await self.hooks.store.endpoint(application.id, known_as)
+
+    async def message(self, application: Application) -> Message:
+        """Return the message that the path names."""
+        return await self.hooks.store.message(application.id, self.name("msg_id", "message"))
+
+
+def chance_of(claim: Claim) -> Callable[[int], bytes]:
+    """Return a source of random bytes that is the same for every execution of a claim."""
+    count = 0
+
+    def chance(length: int) -> bytes:
+        nonlocal count
+        count += 1
+        seed = f"{claim.environment} {claim.key} {claim.at} {count}".encode()
+        return blake2b(seed, key=claim.fingerprint, digest_size=max(length, ids.CHANCE)).digest()[
+            :length
+        ]
+
+    return chance

@@ -1,0 +1,70 @@
+"""The operation that tests an endpoint: send it an example message."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from tarry.errors import NotFound
+from tarry.service.api.http.access import Need
+from tarry.service.api.http.operation import Group
+from tarry.service.api.http.problem import BadRequest, Invalid
+from tarry.service.api.resources.call import Call
+from tarry.service.api.resources.event_types.event_types import KIND, sees
+from tarry.service.api.resources.event_types.schemas import example
+from tarry.service.api.resources.messages.bodies import MessageOut, Name, written
+from tarry.service.model.message import Accepted, NewMessage
+
+PINGS = frozenset({"svix.ping", "tarry.ping"})
+"""Event types that can be sent as an example without having been created."""
+PING = b'{"success": true}'
+
+group = Group("Endpoint", "v1.endpoint")
+
+
+class ExampleIn(Struct, rename="camel", kw_only=True):
+    """The example: a given payload, or one from the newest schema of the event type."""
+
+    event_type: Name
+    example_index: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
+    payload: dict[str, msgspec.Raw] | None = None
+
+
+@group.post(
+    "/app/{app_id}/endpoint/{endpoint_id}/send-example",
+    needs=Need.ATTEMPTS,
+    sealed=True,  # plain payloads are stored only where they can be expunged
+    fails=(400,),
+)
+async def send_example(call: Call, body: ExampleIn) -> MessageOut:
+    """Send an example message to this endpoint only, even if it does not want the event type.
+
+    The event types `svix.ping` and `tarry.ping` always exist.
+    """
+    application = await call.application()
+    endpoint = await call.endpoint(application)
+    message = call.hooks.message(application, body.event_type, await _payload(call, body))
+    (result,) = await call.hooks.send_many([NewMessage(message, only=endpoint.id)])
+    if not isinstance(result, Accepted):
+        raise result
+    return written(result.message, with_content=True)
+
+
+async def _payload(call: Call, body: ExampleIn) -> bytes:
+    if body.payload is not None:
+        if not call.may(Need.SEND):
+            said = "this key may send the examples that are there, but none of its own"
+            raise Invalid(["body", "payload"], said)
+        return msgspec.json.encode(body.payload)
+    if body.event_type in PINGS:
+        return PING
+    found = await call.hooks.store.event_type(call.who.environment, body.event_type)
+    if not sees(call, found):
+        raise NotFound(KIND, body.event_type)
+    chosen = None
+    if found.schemas is not None:
+        chosen = example(found.schemas, body.example_index or 0)
+    if chosen is None:
+        said = "the newest schema of this type of events has no example that is an object"
+        raise BadRequest("invalid_scheme", said)
+    return chosen

@@ -1,0 +1,288 @@
+"""Operations on event types, which say what an environment's messages can be about."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec.structs import replace
+
+from tarry.errors import Conflict, NotFound
+from tarry.service.api.http.access import Need
+from tarry.service.api.http.operation import CREATED, Group, Reply
+from tarry.service.api.http.paging import OrderedQuery, Page, cut, page
+from tarry.service.api.http.problem import Invalid
+from tarry.service.api.http.times import Instant, instant
+from tarry.service.api.resources.applications.applications import Text
+from tarry.service.api.resources.call import Call
+from tarry.service.api.resources.event_types.schemas import check_weight, read_schemas
+from tarry.service.api.resources.messages.bodies import Name
+from tarry.service.api.resources.upsert import changed_or_made
+from tarry.service.model.event_type import EventType
+from tarry.service.model.listing import Cut
+
+KIND = "event type"
+WAY = "/event-type"
+ONE = "/event-type/{event_type_name}"
+_CHECKED = ("schemas", "validates")
+
+Version = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00]+\Z")]
+Schema = Annotated[Raw, Meta(extra_json_schema={"type": ["object", "boolean"]})]
+Schemas = Annotated[dict[Version, Schema], Meta(max_length=100)]
+Flags = Annotated[list[Name], Meta(max_length=50)]
+
+group = Group("Event Type", "v1.event-type")
+
+
+class EventTypeUpdate(Struct, rename="camel", kw_only=True):
+    """All fields of an event type, to replace an existing one."""
+
+    description: Text
+    archived: bool | None = None
+    deprecated: bool | None = None
+    schemas: Schemas | None = None
+    """JSON Schemas by version."""
+    validate_payload: bool | UnsetType | None = UNSET
+    """Whether messages must match the newest schema; if it is missing, this does not change."""
+    feature_flags: Flags | None = None
+    feature_flag: Name | None = None
+    """The older form of `featureFlags`, for a single flag."""
+    group_name: Name | None = None
+
+    def fields(self) -> dict[str, object]:
+        """Return all fields as they are stored."""
+        one = [] if self.feature_flag is None else [self.feature_flag]
+        told: dict[str, object] = {
+            "description": self.description,
+            "archived": self.archived or False,
+            "deprecated": self.deprecated or False,
+            "schemas": None if self.schemas is None else read_schemas(self.schemas),
+            "feature_flags": tuple(self.feature_flags or one),
+            "group": self.group_name,
+        }
+        if self.validate_payload is not UNSET:
+            told["validates"] = self.validate_payload or False
+        return told
+
+
+class EventTypeIn(EventTypeUpdate, rename="camel", kw_only=True):
+    """An event type to create."""
+
+    name: Name
+
+
+class EventTypePatch(Struct, rename="camel", kw_only=True):
+    """Fields to change: a missing field does not change, and null removes its value."""
+
+    description: Text | UnsetType = UNSET
+    archived: bool | UnsetType = UNSET
+    deprecated: bool | UnsetType = UNSET
+    schemas: Schemas | UnsetType | None = UNSET
+    validate_payload: bool | UnsetType | None = UNSET
+    feature_flags: Flags | UnsetType | None = UNSET
+    feature_flag: Name | UnsetType | None = UNSET
+    group_name: Name | UnsetType | None = UNSET
+
+    def fields(self) -> dict[str, object]:
+        """Return the changed fields as they are stored."""
+        flags: object = UNSET if self.feature_flags is UNSET else tuple(self.feature_flags or ())
+        if flags is UNSET and self.feature_flag is not UNSET:
+            flags = () if self.feature_flag is None else (self.feature_flag,)
+        told = {
+            "description": self.description,
+            "archived": self.archived,
+            "deprecated": self.deprecated,
+            "schemas": read_schemas(self.schemas)
+            if isinstance(self.schemas, dict)
+            else self.schemas,
+            "validates": False if self.validate_payload is None else self.validate_payload,
+            "feature_flags": flags,
+            "group": self.group_name,
+        }
+        return {name: value for name, value in told.items() if value is not UNSET}
+
+
+class EventTypeOut(Struct, rename="camel", kw_only=True):
+    """An event type."""
+
+    name: str
+    description: str
+    archived: bool
+    deprecated: bool
+    schemas: Annotated[Raw, Meta(extra_json_schema={"type": "object"})] | None
+    validate_payload: bool
+    feature_flags: tuple[str, ...] | None
+    feature_flag: str | None
+    group_name: str | None
+    created_at: Instant
+    updated_at: Instant
+
+
+class EventTypeQuery(OrderedQuery, kw_only=True):
+    """The page of the list, and whether to include archived event types and the schemas."""
+
+    include_archived: bool = False
+    with_content: bool = False
+
+
+class DeleteQuery(Struct):
+    """Whether to delete the event type instead of archiving it."""
+
+    expunge: bool = False
+
+
+@group.get(WAY, name="list", tenants=True)
+async def list_event_types(call: Call, query: EventTypeQuery) -> Page[EventTypeOut]:
+    """List event types by name; `with_content` includes their schemas."""
+    found = await _visible(call, cut(query), archived=query.include_archived)
+
+    def shown(one: EventType) -> EventTypeOut:
+        return written(one if query.with_content else replace(one, schemas=None))
+
+    return page(found, query, shown, lambda one: one.name)
+
+
+@group.post(WAY, needs=Need.CHANGE, status=CREATED)
+async def create(call: Call, body: EventTypeIn) -> EventTypeOut:
+    """Create an event type, or replace an archived one."""
+    new = _made(call, body.name, body)
+    try:
+        await _added(call, new)
+    except Conflict:
+        new = await _changed(call, body.name, lambda stored: _unarchived(stored, new))
+    return written(new)
+
+
+@group.get(ONE, tenants=True)
+async def get(call: Call) -> EventTypeOut:
+    """Get an event type."""
+    name = call.name("event_type_name", KIND)
+    found = await call.hooks.store.event_type(call.who.environment, name)
+    if not sees(call, found):
+        raise NotFound(KIND, name)
+    return written(found)
+
+
+@group.put(ONE, needs=Need.CHANGE, also=(CREATED,))
+async def update(call: Call, body: EventTypeUpdate) -> Reply[EventTypeOut]:
+    """Replace an event type, or create it if it does not exist."""
+    name, said = _name(call), body.fields()
+
+    async def change() -> EventTypeOut:
+        return written(await _changed(call, name, lambda stored: _told(stored, said, call.now)))
+
+    async def make() -> EventTypeOut:
+        new = _made(call, name, body)
+        await _added(call, new)
+        return written(new)
+
+    return await changed_or_made(change, make)
+
+
+@group.patch(ONE, needs=Need.CHANGE)
+async def patch(call: Call, body: EventTypePatch) -> EventTypeOut:
+    """Change some fields of an event type."""
+    name, said = call.name("event_type_name", KIND), body.fields()
+    return written(await _changed(call, name, lambda stored: _told(stored, said, call.now)))
+
+
+@group.delete(ONE, needs=Need.CHANGE)
+async def delete(call: Call, query: DeleteQuery) -> None:
+    """Archive an event type, or delete it with `expunge`; endpoints keep it in their lists."""
+    name = call.name("event_type_name", KIND)
+    if query.expunge:
+        await call.hooks.store.delete_event_type(call.who.environment, name)
+        call.send_cache.forget_schema(call.who.environment, name)
+        return
+    await _changed(call, name, lambda stored: _told(stored, {"archived": True}, call.now))
+
+
+def written(event_type: EventType) -> EventTypeOut:
+    """Return an event type as a response shows it."""
+    flags = event_type.feature_flags
+    return EventTypeOut(
+        name=event_type.name,
+        description=event_type.description,
+        archived=event_type.archived,
+        deprecated=event_type.deprecated,
+        schemas=None if event_type.schemas is None else Raw(event_type.schemas.encode()),
+        validate_payload=event_type.validates,
+        feature_flags=flags or None,
+        feature_flag=flags[0] if flags else None,
+        group_name=event_type.group,
+        created_at=instant(event_type.created_at),
+        updated_at=instant(event_type.updated_at),
+    )
+
+
+async def _added(call: Call, new: EventType) -> None:
+    """Store a new event type; its schema applies in this process at once."""
+    await call.hooks.store.add_event_type(new)
+    call.send_cache.forget_schema(new.environment, new.name)
+
+
+async def _changed(call: Call, name: str, change: Callable[[EventType], EventType]) -> EventType:
+    """Change an event type; its schema applies in this process at once."""
+    changed = await call.hooks.store.change_event_type(call.who.environment, name, change)
+    call.send_cache.forget_schema(changed.environment, changed.name)
+    return changed
+
+
+async def _visible(call: Call, cut: Cut, *, archived: bool) -> list[EventType]:
+    """Return a page of the event types that the caller may see."""
+    found: list[EventType] = []
+    while True:
+        asked = await call.hooks.store.list_event_types(
+            call.who.environment, cut, archived=archived
+        )
+        seen = [one for one in asked if sees(call, one)]
+        found = [*seen, *found] if cut.back else [*found, *seen]
+        if len(asked) < cut.limit or len(found) >= cut.limit:
+            return found[-cut.limit :] if cut.back else found[: cut.limit]
+        cut = replace(cut, mark=asked[0 if cut.back else -1].name)
+
+
+def sees(call: Call, event_type: EventType) -> bool:
+    """Return whether the caller may see an event type.
+
+    Programs see all of them. A tenant's token sees an event type with feature flags only if it has
+    one of the flags.
+    """
+    if call.who.application is None or not event_type.feature_flags:
+        return True
+    return not call.who.flags.isdisjoint(event_type.feature_flags)
+
+
+def _name(call: Call) -> str:
+    """Return the name in the path, for an event type that may have to be created.
+
+    A misspelled name is Invalid here, not NotFound.
+    """
+    try:
+        return call.name("event_type_name", KIND)
+    except NotFound as error:
+        said = "letters, digits, -, _ and . will do, at most 256"
+        raise Invalid(["path", "event_type_name"], said) from error
+
+
+def _made(call: Call, name: str, body: EventTypeUpdate) -> EventType:
+    new = EventType(
+        environment=call.who.environment,
+        name=name,
+        description="",
+        created_at=call.now,
+        updated_at=call.now,
+    )
+    return _told(new, body.fields(), call.now)
+
+
+def _told(stored: EventType, said: dict[str, object], now: float) -> EventType:
+    told = replace(stored, updated_at=now, **said)
+    if told.validates and told.schemas is not None and not said.keys().isdisjoint(_CHECKED):
+        check_weight(told.schemas)
+    return told
+
+
+def _unarchived(stored: EventType, new: EventType) -> EventType:
+    if not stored.archived and stored != new:  # equal: this same request created it
+        raise Conflict(KIND, stored.name)
+    return replace(new, created_at=stored.created_at)

@@ -1,0 +1,138 @@
+"""Check the JSON Schemas of event types, and validate payloads against them.
+
+Nothing is fetched from other places: a schema has to be complete in itself.
+"""
+
+from functools import lru_cache
+from typing import Any, NoReturn
+
+import jsonschema_rs
+import msgspec
+
+from tarry.service.api.http.problem import Invalid
+from tarry.service.api.http.surrogates import decode
+from tarry.service.api.resources.event_types.schema_weight import (
+    MOST_BYTES,
+    TooHeavyError,
+    alike,
+    values,
+    weigh,
+)
+
+Patterns = jsonschema_rs.FancyRegexOptions | jsonschema_rs.RegexOptions
+
+MOST_COMPILED = 100
+"""The most schemas whose compiled validators are cached."""
+_READ = jsonschema_rs.FancyRegexOptions()
+_CHECKED = jsonschema_rs.RegexOptions(size_limit=1024 * 1024)
+"""Patterns that match in linear time: without look-around and backreferences."""
+MOST_WORK = 20_000_000
+"""The most work of one validation: the schema's weight times the number of the payload's values."""
+PAIR = 8
+"""The work of comparing two different numbers that have the same float."""
+MOST_TOLD = 100_000
+"""The most work of a validation that reports where a payload does not match.
+
+The validator collects all failed alternatives for such a report, which costs memory and time.
+"""
+
+
+def read_schemas(schemas: dict[str, msgspec.Raw]) -> str:
+    """Return schemas by version as the text that is stored; Invalid says which is not a schema."""
+    for version, raw in schemas.items():
+        try:
+            _compiled(msgspec.json.decode(raw), _READ)
+        except jsonschema_rs.ValidationError as error:
+            place = ["body", "schemas", version, *map(str, error.instance_path)]
+            raise Invalid(place, f"it is no JSON Schema: {error.message}") from error
+        except (ValueError, RecursionError) as error:
+            raise Invalid(["body", "schemas", version], f"it cannot be used: {error}") from error
+    return msgspec.json.encode(schemas).decode()
+
+
+def newest(schemas: str) -> tuple[str, msgspec.Raw] | None:
+    """Return the highest version and its schema: numbers count as numbers, and above all words."""
+    found = msgspec.json.decode(schemas, type=dict[str, msgspec.Raw])
+    if not found:
+        return None
+    version = max(found, key=lambda version: (version.isdecimal(), _number(version), version))
+    return version, found[version]
+
+
+def example(schemas: str, index: int) -> bytes | None:
+    """Return the example at `index` in the newest schema, or the first if there are fewer."""
+    found = newest(schemas)
+    schema = None if found is None else msgspec.json.decode(found[1])
+    if not isinstance(schema, dict):
+        return None
+    examples = schema.get("examples")
+    if isinstance(examples, list) and examples:
+        chosen = examples[index if index < len(examples) else 0]
+    else:
+        chosen = schema.get("example")
+    return msgspec.json.encode(chosen) if isinstance(chosen, dict) else None
+
+
+def check_weight(schemas: str) -> None:
+    """Refuse schemas if validating payloads against the newest one could take too long."""
+    found = newest(schemas)
+    if found is None:
+        return
+    version, raw = found
+    try:
+        _validator(bytes(raw).decode())
+    except TooHeavyError as error:
+        said = f"payloads cannot be validated against it: {error}"
+        raise Invalid(["body", "schemas", version], said) from error
+
+
+def check_payload(schema: str, payload: bytes, place: list[str]) -> None:
+    """Refuse a payload that does not match a schema; Invalid says where it does not."""
+    try:
+        validator, weight, unique = _validator(schema)
+        told = decode(payload, Any)
+        work = weight * values(told)
+        if unique:
+            work += weight * alike(told) * PAIR
+        if work > MOST_WORK:
+            said = f"to hold it against the {weight} parts of its schema takes {work} steps"
+            raise Invalid(place, f"{said}; at most {MOST_WORK} will do")
+        if work <= MOST_TOLD:
+            validator.validate(told)
+        elif not validator.is_valid(told):
+            raise Invalid(place, "it does not fit its schema, and is too long to say where")
+    except jsonschema_rs.ValidationError as error:
+        raise Invalid([*place, *map(str, error.instance_path)], error.message) from error
+    except (ValueError, RecursionError) as error:
+        raise Invalid(place, f"it cannot be held against its schema: {error}") from error
+
+
+@lru_cache(MOST_COMPILED)
+def _validator(schema: str) -> tuple[jsonschema_rs.Validator, int, bool]:
+    """Return the validator of a schema, its weight, and whether it may use `uniqueItems`."""
+    raw = schema.encode()
+    if len(raw) > MOST_BYTES:
+        raise TooHeavyError(f"it has {len(raw)} bytes; at most {MOST_BYTES} will do")
+    read = msgspec.json.decode(raw)
+    # Encoded again, because the text may spell the keyword with escapes.
+    weight, unique = weigh(read), b'"uniqueItems"' in msgspec.json.encode(read)
+    try:
+        return _compiled(read, _CHECKED), weight, unique
+    except jsonschema_rs.ValidationError as error:  # `read_schemas` accepted it, so it is a pattern
+        said = f"{error.instance!r} looks ahead or back or is too large"
+        raise TooHeavyError(f"{said}; patterns without that will do") from error
+
+
+def _compiled(schema: Any, patterns: Patterns) -> jsonschema_rs.Validator:  # noqa: ANN401  any JSON
+    """Compile a schema; one without `$schema` counts as draft 7, as in other implementations."""
+    if isinstance(schema, dict) and "$schema" in schema:
+        return jsonschema_rs.validator_for(schema, retriever=_refuse, pattern_options=patterns)
+    return jsonschema_rs.Draft7Validator(schema, retriever=_refuse, pattern_options=patterns)
+
+
+def _refuse(uri: str) -> NoReturn:
+    raise ValueError(f"{uri} is elsewhere, and nothing is fetched")
+
+
+def _number(version: str) -> int:
+    return int(version) if version.isdecimal() else 0

@@ -1,0 +1,191 @@
+"""The bodies of requests and responses about messages."""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from tarry.errors import SettingsError
+from tarry.service.api.http.parsing import NO_JSON, read_body
+from tarry.service.api.http.problem import Invalid, TooLarge
+from tarry.service.api.http.surrogates import StandIns, decode, stand_ins
+from tarry.service.api.http.times import Instant, instant
+from tarry.service.api.http.times import written as written_at
+from tarry.service.api.resources.applications.applications import ApplicationIn
+from tarry.service.model import allowed
+from tarry.service.model.allowed import MOST_BYTES, MOST_CHANNELS, MOST_LETTERS, MOST_TAGS
+from tarry.service.model.message import Message
+from tarry.service.model.text import MOST_CHARACTERS
+from tarry.service.wire.sign import check_headers
+
+MOST_BODY = MOST_BYTES + 128 * 1024
+"""The most bytes in the body of a request with one message."""
+MOST_BATCH_BYTES = 16 * 1024 * 1024
+BATCH = 1000
+"""The most messages in one request."""
+
+Name = Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS, pattern=allowed.NAME)]
+"""An event type, or a name that its owner chose. It may be part of a URL."""
+EventId = Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS, pattern=allowed.EVENT_ID)]
+"""A message's id chosen by the sender. It cannot equal an id that tarry generates."""
+Channel = Annotated[str, Meta(min_length=1, max_length=MOST_LETTERS, pattern=allowed.CHANNEL)]
+Tag = Annotated[str, Meta(min_length=1, max_length=MOST_LETTERS, pattern=allowed.TAG)]
+Payload = Annotated[msgspec.Raw, Meta(extra_json_schema={"type": "object"})]
+"""A JSON object whose bytes do not change."""
+JSON = "application/json"
+
+
+class RawIn(Struct, rename="camel"):
+    """A body that is sent unchanged instead of the JSON payload, and its headers."""
+
+    raw_payload: str | None = None
+    headers: dict[str, str] | None = None
+
+
+class MessageIn(Struct, rename="camel"):
+    """A message to send."""
+
+    event_type: Name
+    payload: Payload
+    event_id: EventId | None = None
+    channels: Annotated[list[Channel], Meta(min_length=1, max_length=MOST_CHANNELS)] | None = None
+    tags: Annotated[list[Tag], Meta(max_length=MOST_TAGS)] | None = None
+    deliver_at: Instant | None = None
+    application: ApplicationIn | None = None
+    """Created if no application has the uid in the path; its `uid` must be the same."""
+    transformations_params: RawIn | None = None
+    payload_retention_period: Annotated[int, Meta(ge=1, le=90)] | None = None
+    """Days that the payload is kept; a payload that is still needed is kept longer."""
+    payload_retention_hours: Annotated[int, Meta(ge=1, le=90 * 24)] | None = None
+    """The same, in hours."""
+
+    @property
+    def content_type(self) -> str | None:
+        """The content type that it is sent with; None for JSON."""
+        raw = self.transformations_params
+        if raw is None:
+            return None
+        told = {name.lower(): text for name, text in _headers(raw)}
+        kind = told.get("content-type", JSON)
+        return None if kind.lower() == JSON else kind
+
+    @property
+    def kept_for(self) -> float | None:
+        """Seconds that the payload is kept, if the request says so."""
+        if self.payload_retention_hours is not None:
+            return self.payload_retention_hours * 3600.0
+        days = self.payload_retention_period
+        return None if days is None else days * 86_400.0
+
+    def body(self) -> bytes:
+        """Return the bytes that are sent to endpoints."""
+        raw = self.transformations_params
+        if raw is None or raw.raw_payload is None:
+            return bytes(self.payload)
+        return raw.raw_payload.encode()
+
+
+class MessageOut(Struct, rename="camel"):
+    """An accepted message."""
+
+    id: str
+    event_type: str
+    payload: Payload
+    timestamp: Instant
+    event_id: str | None = None
+    channels: tuple[str, ...] | None = None
+    tags: tuple[str, ...] | None = None
+    deliver_at: Instant | None = None
+
+
+Many = Annotated[list[MessageIn], Meta(max_length=BATCH)]
+_EMPTY, _EXPIRED = msgspec.Raw(b"{}"), msgspec.Raw(b'{"expired":true}')
+
+
+def read_messages(body: bytes, *, batch: bool) -> list[MessageIn]:
+    """Return the messages in a request's body; Invalid says what is wrong with it.
+
+    Payloads are checked to be JSON but not decoded, so their bytes do not change.
+    """
+    try:
+        found = _read(body, batch=batch)
+    except Invalid as error:
+        stand = stand_ins(body) if error.kind == NO_JSON else None
+        if stand is None:
+            raise
+        found = _read_with(stand, batch=batch)
+    for number, one in enumerate(found):
+        _check(one, ["body", str(number)] if batch else ["body"])
+    return found
+
+
+def _read(body: bytes, *, batch: bool) -> list[MessageIn]:
+    return read_body(body, Many) if batch else [read_body(body, MessageIn)]
+
+
+def _read_with(stand: StandIns, *, batch: bool) -> list[MessageIn]:
+    """Read messages whose payloads have lone surrogates, and put these back into the payloads."""
+    found, count = _read(stand.text, batch=batch), 0
+    for one in found:
+        payload, halves = stand.back(bytes(one.payload))
+        one.payload = msgspec.Raw(payload)
+        count += halves
+    if count < len(stand.halves):
+        raise Invalid(["body"], "there is half a surrogate pair outside of payloads")
+    return found
+
+
+def _check(told: MessageIn, place: list[str]) -> None:
+    payload = memoryview(told.payload)
+    if payload[0] != ord("{"):
+        raise Invalid([*place, "payload"], "Expected `object`")
+    size = len(payload)
+    if told.transformations_params is not None:
+        size = len(told.body())
+        _check_type(told, [*place, "transformationsParams", "headers"])
+    if told.payload_retention_hours is not None and told.payload_retention_period is not None:
+        said = "it cannot be told together with `payloadRetentionPeriod`"
+        raise Invalid([*place, "payloadRetentionHours"], said)
+    if size > MOST_BYTES:
+        raise TooLarge([*place, "payload"], size, MOST_BYTES)
+
+
+def _check_type(told: MessageIn, place: list[str]) -> None:
+    try:
+        check_headers([] if told.content_type is None else [("content-type", told.content_type)])
+    except SettingsError as error:
+        raise Invalid([*place, "content-type"], str(error)) from error
+
+
+def _headers(raw: RawIn) -> Iterable[tuple[str, str]]:
+    return (raw.headers or {}).items()
+
+
+def written(message: Message, *, with_content: bool) -> MessageOut:
+    """Return a message as a response shows it."""
+    return MessageOut(
+        id=message.id,
+        event_type=message.event_type,
+        payload=shown(message.payload) if with_content else _EMPTY,
+        timestamp=instant(message.accepted_at),
+        event_id=message.event_id,
+        channels=message.channels or None,
+        tags=message.tags or None,
+        deliver_at=written_at(message.deliver_at),
+    )
+
+
+def shown(payload: bytes | None) -> msgspec.Raw:
+    """Return a payload as part of a response; one that is not a JSON object is shown as text."""
+    if payload is None:
+        return _EXPIRED
+    if payload[:1] == b"{":
+        try:
+            decode(payload, msgspec.Raw)
+        except (msgspec.DecodeError, RecursionError):
+            pass
+        else:
+            return msgspec.Raw(payload)
+    text = payload.decode(errors="replace")
+    return msgspec.Raw(msgspec.json.encode({"rawPayload": text}))

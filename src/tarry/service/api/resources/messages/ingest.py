@@ -1,0 +1,214 @@
+"""The operations that accept messages, which are the most frequent requests.
+
+The response to a message is 202 once the message and all its deliveries are on disk, or 503 with
+`Retry-After` while the database is not writable. The payload is stored byte for byte.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from tarry.errors import Conflict, NotFound, ServiceError
+from tarry.service.api.http.access import Need
+from tarry.service.api.http.idempotency import IDEMPOTENCY_KEY
+from tarry.service.api.http.operation import Group
+from tarry.service.api.http.problem import Invalid, coded
+from tarry.service.api.http.times import seconds
+from tarry.service.api.resources.applications import applications
+from tarry.service.api.resources.call import Call
+from tarry.service.api.resources.event_types.schemas import check_payload
+from tarry.service.api.resources.messages import bodies
+from tarry.service.api.resources.messages.bodies import (
+    MessageIn,
+    MessageOut,
+    read_messages,
+    written,
+)
+from tarry.service.model.application import Application
+from tarry.service.model.message import Accepted, Message, NewMessage, fingerprint
+
+ACCEPTED = 202
+MISFIT = "invalid_payload"
+"""The error code of a message in a batch whose payload does not match its schema."""
+
+group = Group("Message", "v1.message")
+
+
+class ContentQuery(Struct):
+    """Whether the response includes payloads."""
+
+    with_content: bool = True
+
+
+class Refused(Struct):
+    """Why a message of a batch was not accepted; `index` counts from 0."""
+
+    index: int
+    code: str
+    detail: str
+
+
+class Batch(Struct):
+    """The messages of a batch in order; null for one that was not accepted, see `errors`."""
+
+    data: list[MessageOut | None]
+    errors: list[Refused]
+
+
+@group.post(
+    "/app/{app_id}/msg",
+    needs=Need.SEND,
+    status=ACCEPTED,
+    body=MessageIn,
+    most_bytes=bodies.MOST_BODY,
+)
+async def create(call: Call, body: bytes, query: ContentQuery) -> MessageOut:
+    """Send a message to the endpoints of an application that want it.
+
+    With `application` in the body, the application is created if none has the uid in the path.
+    """
+    (result,) = await _kept(call, body, batch=False)
+    if isinstance(result, Accepted):
+        return written(result.message, with_content=query.with_content)
+    raise result
+
+
+@group.post(
+    "/app/{app_id}/msg/batch",
+    needs=Need.SEND,
+    status=ACCEPTED,
+    body=bodies.Many,
+    most_bytes=bodies.MOST_BATCH_BYTES,
+)
+async def create_batch(call: Call, body: bytes, query: ContentQuery) -> Batch:
+    """Send up to 1,000 messages in one commit; an error in one does not affect the others."""
+    data: list[MessageOut | None] = []
+    refused: list[tuple[int, ServiceError]] = []
+    for index, result in enumerate(await _kept(call, body, batch=True)):
+        if isinstance(result, Accepted):
+            data.append(written(result.message, with_content=query.with_content))
+        else:
+            data.append(None)
+            refused.append((index, result))
+    if refused and len(refused) == len(data):
+        raise refused[0][1]
+    return Batch(data, [Refused(index, *_coded(error)) for index, error in refused])
+
+
+async def _kept(call: Call, body: bytes, *, batch: bool) -> Sequence[Accepted | ServiceError]:
+    """Store the messages of a request; if the cached application was deleted, look it up again."""
+    found = read_messages(body, batch=batch)
+    misfits = await _misfits(call, found, batch=batch)
+    if found and len(misfits) == len(found):  # no application is created for these
+        return list(misfits.values())
+    application, remembered = await _application(call, found)
+    new = _new(call, application, found, body, batch=batch)
+    if misfits:
+        new = [one for number, one in enumerate(new) if number not in misfits]
+    results = await call.hooks.send_many(new)
+    if remembered and any(isinstance(result, NotFound) for result in results):
+        call.forget_application()
+        return await _kept(call, body, batch=batch)
+    told = [_told(result, application) for result in results]
+    if not misfits:
+        return told
+    rest = iter(told)
+    return [misfits[number] if number in misfits else next(rest) for number in range(len(found))]
+
+
+def _coded(error: ServiceError) -> tuple[str, str]:
+    """Return the code and detail of an error in one message of a batch."""
+    return (MISFIT, str(error)) if isinstance(error, Invalid) else coded(error)
+
+
+def _told(result: Accepted | ServiceError, application: Application) -> Accepted | ServiceError:
+    """Return the result for the caller.
+
+    A conflict gets the key as the caller sent it, and says whether that is an event id or an
+    idempotency key.
+    """
+    if not isinstance(result, Conflict):
+        return result
+    key = result.key.removeprefix(_mark(application))
+    return Conflict(result.kind, key, "event id" if key == result.key else IDEMPOTENCY_KEY)
+
+
+def _mark(application: Application) -> str:
+    """Return the prefix of an application's idempotency keys.
+
+    Each application has its own keys, because a sender may send an event to many applications
+    under one key.
+    """
+    return f"{application.id} "
+
+
+async def _misfits(
+    call: Call, found: Sequence[MessageIn], *, batch: bool
+) -> dict[int, ServiceError]:
+    """Return the errors of payloads that do not match their schema, by the message's position.
+
+    Only event types with validation have such a schema.
+    """
+    types = {one.event_type for one in found}
+    schemas = {one: await call.send_cache.schema(call.who.environment, one) for one in types}
+    misfits: dict[int, ServiceError] = {}
+    for number, one in enumerate(found):
+        schema = schemas[one.event_type]
+        if schema is None:
+            continue
+        try:
+            place = ["body", str(number), "payload"] if batch else ["body", "payload"]
+            check_payload(schema, one.body(), place)
+        except Invalid as error:
+            misfits[number] = error
+        await asyncio.sleep(0)  # let other requests run: validation takes time
+    return misfits
+
+
+async def _application(call: Call, found: Sequence[MessageIn]) -> tuple[Application, bool]:
+    """Return the application of the messages, and whether it came from the cache.
+
+    If it does not exist and a message describes it, create it.
+    """
+    try:
+        return await call.remembered_application()
+    except NotFound:
+        told = next((one.application for one in found if one.application is not None), None)
+        if told is None or call.who.application is not None or not call.may(Need.CHANGE):
+            raise
+    return await applications.on_the_fly(call, told), False
+
+
+def _new(
+    call: Call,
+    application: Application,
+    found: Sequence[MessageIn],
+    body: bytes,
+    *,
+    batch: bool,
+) -> list[NewMessage]:
+    made = (_message(call, application, one) for one in found)
+    if call.request.idempotency_key is None:
+        return [NewMessage(message) for message in made]
+    key = _mark(application) + call.request.idempotency_key
+    # Each message of a batch has its own key, so that a repeated batch repeats none of them.
+    request = fingerprint(application.id, body)
+    return [
+        NewMessage(message, f"{key}/{number}" if batch else key, request)
+        for number, message in enumerate(made)
+    ]
+
+
+def _message(call: Call, application: Application, told: MessageIn) -> Message:
+    return call.hooks.message(
+        application,
+        told.event_type,
+        told.body(),
+        event_id=told.event_id,
+        channels=dict.fromkeys(told.channels) if told.channels else (),
+        tags=dict.fromkeys(told.tags) if told.tags else (),
+        deliver_at=seconds(told.deliver_at),
+        payload_until=None if told.kept_for is None else call.now + told.kept_for,
+        content_type=told.content_type,
+    )

@@ -1,0 +1,61 @@
+"""A cache of what every sent message needs: its application, and the schema of its event type."""
+
+import time
+from collections.abc import Callable
+
+from tarry.errors import NotFound
+from tarry.service.api.http.cache import Cache
+from tarry.service.api.resources.event_types.schemas import newest
+from tarry.service.model.application import Application
+from tarry.service.store.contract import Store
+
+MOST = 1000
+KNOWN_FOR = 1.0
+"""Seconds that an entry is cached, unless this process changes it.
+
+If a uid moves to another application, other processes use the old application for up to this time.
+"""
+
+Name = tuple[str, str]
+"""An environment, and the name of something in it."""
+
+
+class SendCache:
+    """Caches applications by id or uid, and the schemas that payloads have to match."""
+
+    def __init__(self, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._applications = Cache[Name, Application](
+            self._application, seconds=KNOWN_FOR, most=MOST, clock=clock
+        )
+        self._schemas = Cache[Name, str | None](
+            self._schema, seconds=KNOWN_FOR, most=MOST, clock=clock
+        )
+
+    async def application(self, environment: str, known_as: str) -> tuple[Application, bool]:
+        """Return the application with this id or uid, and whether it came from the cache."""
+        return await self._applications.get((environment, known_as))
+
+    def forget(self, environment: str, known_as: str) -> None:
+        """Drop an application from the cache."""
+        self._applications.forget((environment, known_as))
+
+    def forget_schema(self, environment: str, event_type: str) -> None:
+        """Drop the schema of an event type from the cache."""
+        self._schemas.forget((environment, event_type))
+
+    async def schema(self, environment: str, event_type: str) -> str | None:
+        """Return the schema that payloads of this event type have to match, if any."""
+        schema, _ = await self._schemas.get((environment, event_type))
+        return schema
+
+    async def _application(self, name: Name) -> Application:
+        return await self._store.application(*name)
+
+    async def _schema(self, name: Name) -> str | None:
+        try:
+            found = await self._store.event_type(*name)
+        except NotFound:
+            return None
+        told = newest(found.schemas) if found.validates and found.schemas else None
+        return None if told is None else bytes(told[1]).decode()

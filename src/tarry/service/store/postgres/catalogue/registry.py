@@ -1,0 +1,183 @@
+"""Data of the HTTP API in this store."""
+
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import astuple, replace
+
+from tarry.errors import Conflict, NotFound
+from tarry.service.failpoints import hit
+from tarry.service.model.claim import Claim
+from tarry.service.model.event_type import EventType
+from tarry.service.model.key import Key, Scope
+from tarry.service.model.lane import Notice
+from tarry.service.model.listing import FIRST, LAST, Cut
+from tarry.service.store.postgres.database import rows
+from tarry.service.store.postgres.database.part import Part
+from tarry.service.store.postgres.database.pool import Connection
+from tarry.service.store.postgres.database.rows import refuse_nul
+from tarry.service.store.postgres.queries import SQL
+
+
+class PostgresRegistry(Part):
+    """See `registry.Registry`."""
+
+    async def add_event_type(self, event_type: EventType) -> None:
+        """Add an event type that does not exist yet."""
+        told = _from_event_type(event_type)
+        if not await self._database.execute(SQL["add_event_type"], *told):
+            raise Conflict("event type", event_type.name)
+
+    async def change_event_type(
+        self, environment: str, name: str, change: Callable[[EventType], EventType]
+    ) -> EventType:
+        """Apply `change` to the stored event type."""
+
+        async def put(connection: Connection) -> EventType:
+            found = await connection.fetch(SQL["change_event_type_known"], environment, name)
+            if not found:
+                raise NotFound("event type", name)
+            changed = change(_event_type(found[0]))
+            kept = replace(changed, environment=environment, name=name)
+            await connection.execute(SQL["change_event_type"], *_from_event_type(kept))
+            return kept
+
+        return await self._database.run(put)
+
+    async def delete_event_type(self, environment: str, name: str) -> None:
+        """Delete an event type."""
+        if not await self._database.execute(SQL["delete_event_type"], environment, name):
+            raise NotFound("event type", name)
+
+    async def event_type(self, environment: str, name: str) -> EventType:
+        """Return the event type of this name."""
+        found = await self._database.fetch(SQL["event_type"], environment, name)
+        if not found:
+            raise NotFound("event type", name)
+        return _event_type(found[0])
+
+    async def list_event_types(
+        self, environment: str, cut: Cut, *, archived: bool = False
+    ) -> list[EventType]:
+        """Return an environment's event types, by name."""
+        ways = (
+            ("list_event_types_all", "list_event_types_all_down")
+            if archived
+            else ("list_event_types", "list_event_types_down")
+        )
+        return [_event_type(row) for row in await self._page(ways, environment, cut)]
+
+    async def add_key(self, key: Key) -> None:
+        """Add a new key."""
+        refuse_nul(key.id, key.environment, key.name, key.application, key.session)
+        refuse_nul(*key.feature_flags)
+        if not await self._database.execute(SQL["add_key_new"], *astuple(key)):
+            raise Conflict("key", key.id)
+
+    async def key(self, hashed: bytes) -> Key:
+        """Return the key with this hash."""
+        found = await self._database.fetch(SQL["key"], hashed)
+        if not found:
+            raise NotFound("key", "...")
+        return _key(found[0])
+
+    async def revoke_key(self, environment: str, key: str, *, now: float) -> Key:
+        """Revoke a key."""
+        found = await self._database.execute(SQL["revoke_key"], environment, key, now)
+        if not found:
+            raise NotFound("key", key)
+        return _key(found[0])
+
+    async def revoke_keys_of(
+        self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
+    ) -> int:
+        """Revoke the keys to an application; return their number."""
+        named = None if sessions is None else list(sessions)
+        asked = (application, named, now if not delay else None, now + delay if delay else None)
+        return len(await self._database.execute(SQL["revoke_keys_of"], *asked))
+
+    async def list_keys(self, environment: str, cut: Cut) -> list[Key]:
+        """Return an environment's keys, by id."""
+        ways = ("list_keys", "list_keys_down")
+        return [_key(row) for row in await self._page(ways, environment, cut)]
+
+    async def keep(self, name: str, value: bytes) -> bytes:
+        """Save a value under a name unless one exists; return the stored value."""
+        await self._database.execute(SQL["keep"], name, value)
+        (row,) = await self._database.fetch(SQL["keep_known"], name)
+        kept: bytes = row["value"]
+        return kept
+
+    async def keep_instead(self, name: str, value: bytes, *, of: bytes) -> bool:
+        """Replace the value `of` by another one; return whether `of` was still stored."""
+        return bool(await self._database.fetch(SQL["keep_instead"], name, value, of))
+
+    async def claim(self, claim: Claim, *, now: float) -> Claim:
+        """Claim a key for a holder, and return the claim as it is stored then."""
+        refuse_nul(claim.environment, claim.key, claim.holder)
+        told = (claim.fingerprint, claim.at, claim.holder, claim.until, now)
+
+        async def put(connection: Connection) -> Claim:
+            place = (claim.environment, claim.key)
+            found: list[rows.Row] = []
+            while not found:  # another holder deleted its claim between the two queries: try again
+                found = await connection.fetch(SQL["claim"], *place, *told)
+                found = found or await connection.fetch(SQL["claim_known"], *place)
+            hit("claim.before")
+            return Claim(**found[0])
+
+        stored = await self._database.run(put)
+        hit("claim.after")
+        return stored
+
+    async def answer(self, claim: Claim) -> None:
+        """Save the answer of a claim, if this holder still has it."""
+
+        async def put(connection: Connection) -> None:
+            place = (claim.environment, claim.key, claim.holder)
+            await connection.execute(SQL["answer"], *place, claim.status, claim.body)
+            hit("answer.before")
+
+        await self._database.run(put)
+        hit("answer.after")
+
+    async def release_claim(self, claim: Claim) -> None:
+        """Delete this holder's claim if it has no answer."""
+        place = (claim.environment, claim.key, claim.holder)
+        await self._database.execute(SQL["release_claim"], *place)
+
+    async def lapse_claim(self, claim: Claim) -> None:
+        """End the time of this holder's claim at once, if it has no answer."""
+        place = (claim.environment, claim.key, claim.holder)
+        await self._database.execute(SQL["lapse_claim"], *place)
+
+    async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
+        """Return notices that were not sent yet, by id, after the id `after`."""
+        found = await self._database.fetch(SQL["untold"], after, limit)
+        return [rows.notice(row) for row in found]
+
+    async def told(self, notices: Sequence[str]) -> None:
+        """Mark notices as sent."""
+        await self._database.execute(SQL["told"], list(notices))
+
+    async def _page(self, ways: tuple[str, str], environment: str, cut: Cut) -> list[rows.Row]:
+        up, down = ways
+        low, high = cut.between(FIRST, LAST)
+        sql, mark = (SQL[up], low) if cut.upwards else (SQL[down], high)
+        return cut.in_order(await self._database.fetch(sql, environment, mark, cut.limit))
+
+
+def _event_type(row: rows.Row) -> EventType:
+    return EventType(**{**row, "feature_flags": tuple(row["feature_flags"])})
+
+
+def _from_event_type(event_type: EventType) -> tuple[object, ...]:
+    """Return the parameters of `add_event_type`: its fields in order."""
+    told = astuple(event_type)
+    refuse_nul(*(value for value in told if isinstance(value, str)), *event_type.feature_flags)
+    return told
+
+
+def _key(row: rows.Row) -> Key:
+    kept = {name: row[name] for name in Key.__struct_fields__}
+    kept["scopes"] = tuple(Scope(scope) for scope in row["scopes"])
+    return Key(**{**kept, "feature_flags": tuple(row["feature_flags"])})

@@ -1,0 +1,69 @@
+"""The base of all parts of the store, and statements that several parts use."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from tarry.service.model.lane import Lease
+from tarry.service.store.postgres.database import rows
+from tarry.service.store.postgres.database.pool import Connection, Database
+from tarry.service.store.postgres.queries import SQL
+
+
+class Part:
+    """A part of the store, with its database."""
+
+    _database: Database
+
+
+async def held(
+    connection: Connection, lanes: Iterable[int], leases: Iterable[Lease]
+) -> dict[int, int]:
+    """Return the lanes whose leases are valid, with the epochs of these leases.
+
+    No other worker can take the lanes before the transaction has ended.
+    """
+    named = [(lease.shard, lease.epoch, lease.worker) for lease in leases]
+    found = await connection.fetch(SQL["lease_held"], list(lanes), *rows.columns(named, 3))
+    return {row["number"]: row["epoch"] for row in found}
+
+
+async def wake(connection: Connection, lanes: Iterable[int]) -> None:
+    """Wake lanes and notify their owners: `rouse` and `tell`, with no other lock in between."""
+    numbers = list(lanes)
+    await rouse(connection, numbers)
+    await tell(connection, numbers)
+
+
+async def rouse(connection: Connection, lanes: Collection[int]) -> None:
+    """Lock lanes, in order, and mark them as awake; the caller must then notify their owners."""
+    if lanes:
+        await connection.execute(SQL["woken_lock"], list(lanes))
+
+
+async def tell(connection: Connection, lanes: Collection[int]) -> None:
+    """Notify the owners of lanes to look at them.
+
+    This comes last in a transaction: a change of an environment's policy locks the table of
+    wake-ups, and later notifications wait behind that lock.
+    """
+    if lanes:
+        await connection.execute(SQL["woken_tell"], list(lanes))
+
+
+COPY_FROM = 20
+"""With this many rows or more, COPY is faster than pipelined INSERTs."""
+
+
+async def insert_many(
+    connection: Connection,
+    query: str,
+    table: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+) -> None:
+    """Insert rows into a table of the schema: with `query`, which takes one row, or with COPY."""
+    if len(rows) >= COPY_FROM:
+        await connection.copy_records_to_table(
+            table, schema_name="tarry", columns=columns, records=rows
+        )
+    elif rows:
+        await connection.executemany(SQL[query], rows)

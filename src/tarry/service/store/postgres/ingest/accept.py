@@ -1,0 +1,100 @@
+"""Accept messages: number their deliveries in the lanes, and save all in one transaction."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from msgspec.structs import astuple
+
+from tarry.service.model.delivery import Reason, State
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.message import Accepted, Message, NewMessage
+from tarry.service.store.postgres.database.faults import Stale
+from tarry.service.store.postgres.database.part import insert_many, tell
+from tarry.service.store.postgres.database.pool import Connection
+from tarry.service.store.postgres.ingest.claims import Result, decide
+from tarry.service.store.postgres.ingest.routes import Route, Routes
+from tarry.service.store.postgres.queries import SQL
+
+MESSAGE = (*Message.__struct_fields__, "key", "lanes", "seqs")
+DELIVERY = ("lane", "seq", "message", "state", "reason", "due_at", "accepted_at", "ended_at")
+
+Routed = tuple[NewMessage, list[Route]]
+
+
+async def accept(
+    connection: Connection, routes: Routes, messages: Sequence[NewMessage], *, limited: bool = True
+) -> list[Result]:
+    """Accept messages inside this transaction; return one result for each.
+
+    Without `limited`, the applications' `most_waiting` limits are ignored.
+    """
+    tenants = await routes.tenants(connection, {new.message.application for new in messages})
+    results = await decide(connection, tenants, messages, limited=limited)
+    accepted = [
+        (new, tenants[new.message.application].to(new.message, new.only))
+        for new, result in zip(messages, results, strict=True)
+        if isinstance(result, Accepted) and not result.repeated
+    ]
+    try:
+        await _keep(connection, accepted)
+    except Stale:
+        routes.forget(new.message.application for new, _ in accepted)
+        raise
+    return results
+
+
+async def _keep(connection: Connection, accepted: Sequence[Routed]) -> None:
+    seqs, woken = await _numbers(connection, accepted)
+    messages: list[tuple[object, ...]] = []
+    deliveries: list[tuple[object, ...]] = []
+    skipped: Counter[int] = Counter()
+    for new, routes in accepted:
+        lanes = [route.endpoint.lane for route in routes]
+        places = []
+        for route in routes:
+            lane = route.endpoint.lane
+            seqs[lane] += 1
+            places.append(seqs[lane])
+            deliveries.append((lane, seqs[lane], *_start(new.message, route.endpoint.standing)))
+            skipped[lane] += route.endpoint.standing is Standing.DISABLED
+        messages.append((*astuple(new.message), new.key, lanes, places))
+    await insert_many(connection, "add_messages", "message", MESSAGE, messages)
+    await insert_many(connection, "add_deliveries", "delivery", DELIVERY, deliveries)
+    if skipped := +skipped:
+        await connection.execute(SQL["add_ended"], list(skipped), list(skipped.values()))
+    await tell(connection, woken)
+
+
+async def _numbers(
+    connection: Connection, accepted: Sequence[Routed]
+) -> tuple[dict[int, int], list[int]]:
+    """Return the last sequence number of each lane before these messages, and the lanes to wake."""
+    known = {route.endpoint.lane: route for _, routes in accepted for route in routes}
+    if not known:
+        return {}, []
+    many = Counter(route.endpoint.lane for _, routes in accepted for route in routes)
+    live = [known[lane].endpoint.standing is not Standing.DISABLED for lane in many]
+    found = await connection.fetch(SQL["add_lanes"], list(many), list(many.values()), live)
+    versions = {row["number"]: row["version"] for row in found}
+    if any(versions.get(lane) != route.version for lane, route in known.items()):
+        raise Stale
+    scheduled = {
+        route.endpoint.lane
+        for new, routes in accepted
+        if new.message.is_scheduled
+        for route in routes
+        if route.endpoint.standing is not Standing.DISABLED
+    }
+    woken = [row["number"] for row in found if row["woken"] or row["number"] in scheduled]
+    return {row["number"]: row["added"] for row in found}, woken
+
+
+def _start(message: Message, standing: Standing) -> tuple[object, ...]:
+    """Return the first values of a delivery: the columns from `message` on."""
+    at = message.accepted_at
+    if standing is Standing.DISABLED:
+        return (message.id, State.SKIPPED, Reason.SKIPPED, None, at, at)
+    if message.is_scheduled:
+        due_at = message.deliver_at
+        return (message.id, State.WAITING, Reason.SCHEDULED, due_at, due_at, None)
+    return (message.id, State.READY, Reason.NEW, None, at, None)

@@ -1,0 +1,221 @@
+"""Decide which messages are accepted, by their keys, event ids and the backlog.
+
+If another open transaction uses the same key or event id, this one waits for its end.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from tarry.errors import BacklogFull, Conflict, NotFound
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.message import Accepted, Message, NewMessage
+from tarry.service.store.postgres.database import rows
+from tarry.service.store.postgres.database.faults import Stale
+from tarry.service.store.postgres.database.pool import Connection
+from tarry.service.store.postgres.ingest.routes import Tenant
+from tarry.service.store.postgres.queries import SQL
+
+Result = Accepted | Conflict | NotFound | BacklogFull
+Name = tuple[str, str]
+"""An environment and a key, or an application and an event id."""
+
+
+async def decide(
+    connection: Connection,
+    tenants: dict[str, Tenant],
+    messages: Sequence[NewMessage],
+    *,
+    limited: bool,
+) -> list[Result]:
+    """Return one result for each message; keys and event ids of accepted ones are then saved."""
+    results: list[Result] = []
+    used: dict[Name, NewMessage] = {}
+    parts = list(_parts(messages, tenants))
+    if len(parts) > 1:
+        await _lock_names(connection, tenants, messages)
+    for part in parts:
+        results += await _Claims(connection, tenants, part, used, limited=limited).decide()
+    return results
+
+
+async def _lock_names(
+    connection: Connection, tenants: dict[str, Tenant], messages: Sequence[NewMessage]
+) -> None:
+    """Lock the free keys and event ids of all parts of a call, in order, until the commit.
+
+    Each part locks its own names in order, but the parts together would not. A name that is
+    inserted and removed again stays locked: other transactions wait until this one has ended.
+    """
+    known = [new for new in messages if new.message.application in tenants]
+    keys = {
+        (tenants[new.message.application].environment, new.key): new
+        for new in known
+        if new.key is not None
+    }
+    taken = [(*name, new.fingerprint, *_named(new.message)) for name, new in keys.items()]
+    ours = await _taken(connection, "add_keys", rows.columns(taken, 5))
+    mine = [name for name, new in keys.items() if new.message.id in ours]
+    await connection.execute(SQL["add_refused_keys"], *rows.columns(mine, 2))
+    events = {
+        (new.message.application, new.message.event_id): new
+        for new in known
+        if new.message.event_id is not None
+    }
+    told = [(*name, new.message.id) for name, new in events.items()]
+    ours = await _taken(connection, "add_events", rows.columns(told, 3))
+    mine = [name for name, new in events.items() if new.message.id in ours]
+    await connection.execute(SQL["add_refused_events"], *rows.columns(mine, 2))
+
+
+async def _taken(connection: Connection, query: str, names: list[list[object]]) -> set[str]:
+    """Insert those names that are free; return the messages that own them now."""
+    return {row["message"] for row in await connection.fetch(SQL[query], *names)}
+
+
+def _parts(
+    messages: Sequence[NewMessage], tenants: dict[str, Tenant]
+) -> Iterator[Sequence[NewMessage]]:
+    """Split before a repeated key or event id: its message must see the result of the first."""
+    start = 0
+    seen: set[tuple[str, str, str]] = set()
+    for place, new in enumerate(messages):
+        tenant = tenants.get(new.message.application)
+        if tenant is None:
+            continue
+        names = set()
+        if new.key is not None:
+            names.add(("key", tenant.environment, new.key))
+        if new.message.event_id is not None:
+            names.add(("event", new.message.application, new.message.event_id))
+        if not seen.isdisjoint(names):
+            yield messages[start:place]
+            start = place
+            seen.clear()
+        seen |= names
+    yield messages[start:]
+
+
+class _Claims:
+    """Decides on messages with different keys and different event ids."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        tenants: dict[str, Tenant],
+        messages: Sequence[NewMessage],
+        used: dict[Name, NewMessage],
+        *,
+        limited: bool,
+    ) -> None:
+        self._connection = connection
+        self._tenants = tenants
+        self._messages = messages
+        self._used = used  # keys of messages that this call accepted before
+        self._limited = limited
+        self._results: dict[int, Result] = {}
+        self._keys: dict[int, Name] = {}
+        self._events: dict[int, Name] = {}
+
+    async def decide(self) -> list[Result]:
+        """Check the application, key, event id and backlog of each message; return the results."""
+        for place, new in enumerate(self._messages):
+            if new.message.application not in self._tenants:
+                self._results[place] = NotFound("application", new.message.application)
+        await self._take_keys()
+        await self._take_event_ids()
+        for place, new in self._open():
+            self._results[place] = self._unless_full(new)
+        await self._give_back()
+        return [self._results[place] for place in range(len(self._messages))]
+
+    def _open(self) -> list[tuple[int, NewMessage]]:
+        """Return the messages without a result yet, with their places."""
+        left = enumerate(self._messages)
+        return [(place, new) for place, new in left if place not in self._results]
+
+    async def _take_keys(self) -> None:
+        wanted = {
+            place: (self._tenants[new.message.application].environment, new.key)
+            for place, new in self._open()
+            if new.key is not None
+        }
+        for place in [place for place, name in wanted.items() if name in self._used]:
+            first = self._used[wanted.pop(place)]
+            self._answer(place, first.fingerprint, first.message)
+        if not wanted:
+            return
+        new_keys = [
+            (*name, self._messages[place].fingerprint, *_named(self._messages[place].message))
+            for place, name in wanted.items()
+        ]
+        ours = await _taken(self._connection, "add_keys", rows.columns(new_keys, 5))
+        mine = {place for place in wanted if self._messages[place].message.id in ours}
+        self._keys = {place: wanted[place] for place in mine}
+        if others := {name: place for place, name in wanted.items() if place not in mine}:
+            await self._answer_known(others)
+
+    def _answer(self, place: int, fingerprint: bytes, first: Message) -> None:
+        """Set the result for a known key: the first message if the request is the same."""
+        new = self._messages[place]
+        if fingerprint == new.fingerprint:
+            self._results[place] = Accepted(first, repeated=True)
+        else:
+            self._results[place] = Conflict("message", new.key or "")
+
+    async def _answer_known(self, places: dict[Name, int]) -> None:
+        names = rows.columns(list(places), 2)
+        for row in await self._connection.fetch(SQL["add_known"], *names):
+            place = places.pop((row["key_environment"], row["known_key"]))
+            self._answer(place, row["fingerprint"], rows.message(row))
+        if places:  # these keys were swept between the two queries
+            raise Stale
+
+    async def _take_event_ids(self) -> None:
+        wanted = {
+            place: (new.message.application, new.message.event_id)
+            for place, new in self._open()
+            if new.message.event_id is not None
+        }
+        if not wanted:
+            return
+        new_events = [(*name, self._messages[place].message.id) for place, name in wanted.items()]
+        ours = await _taken(self._connection, "add_events", rows.columns(new_events, 3))
+        for place, name in wanted.items():
+            if self._messages[place].message.id in ours:
+                self._events[place] = name
+            else:
+                self._results[place] = Conflict("message", name[1])
+
+    def _unless_full(self, new: NewMessage) -> Accepted | BacklogFull:
+        message = new.message
+        tenant = self._tenants[message.application]
+        allowed = tenant.most_waiting
+        if allowed is not None:
+            if self._limited and tenant.waiting >= allowed:
+                return BacklogFull(message.application, allowed)
+            to = tenant.to(message, new.only)
+            tenant.waiting += sum(one.endpoint.standing is not Standing.DISABLED for one in to)
+        return Accepted(message)
+
+    async def _give_back(self) -> None:
+        """Delete the keys and event ids of messages that were refused in the end."""
+        refused = {
+            place for place, result in self._results.items() if not isinstance(result, Accepted)
+        }
+        self._used |= {
+            name: self._messages[place]
+            for place, name in self._keys.items()
+            if place not in refused
+        }
+        for query, names in (
+            ("add_refused_keys", [name for place, name in self._keys.items() if place in refused]),
+            (
+                "add_refused_events",
+                [name for place, name in self._events.items() if place in refused],
+            ),
+        ):
+            if names:
+                await self._connection.execute(SQL[query], *rows.columns(names, 2))
+
+
+def _named(message: Message) -> tuple[str, float]:
+    return message.id, message.accepted_at

@@ -1,0 +1,191 @@
+"""Do one piece of a task: read candidates, choose deliveries, change them."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from tarry.service.model.delivery import LIVE, STUCK, Reason, State
+from tarry.service.model.message import Message
+from tarry.service.model.replay import ReplayFilter, SoFar
+from tarry.service.model.task import Piece, Task, Work, behind
+from tarry.service.store.postgres.database import rows
+from tarry.service.store.postgres.database.part import insert_many, tell
+from tarry.service.store.postgres.database.pool import Connection
+from tarry.service.store.postgres.ingest.accept import DELIVERY
+from tarry.service.store.postgres.queries import SQL
+from tarry.service.store.postgres.reading.lane_search import first_since
+from tarry.service.store.postgres.retention.old_partition import staying
+
+LOOKED_AT = 5
+"""How many rows one piece reads for each row that it may change: it locks shards meanwhile."""
+
+
+async def do_piece(connection: Connection, task: Task, now: float, limit: int) -> Piece:
+    """Do an unfinished task for at most `limit` more deliveries."""
+    match task.work:
+        case Work.RECOVER:
+            return await _recover(connection, task, now, limit)
+        case Work.DISCARD:
+            return await _discard(connection, task, now, limit)
+        case Work.REPLAY_MISSING | Work.BULK_REPLAY:
+            return await _replay_wanted(connection, task, now, limit)
+        case Work.PURGE_CONTENT:
+            return await _purge(connection, task, limit)
+        case Work.APP_STATS | Work.EVENT_TYPE_STATS:
+            return Piece(0, task.cursor, last=True)
+        case _:
+            assert_never(task.work)
+
+
+async def _recover(connection: Connection, task: Task, now: float, limit: int) -> Piece:
+    found, piece = await _behind(connection, "advance_failed", task, limit, STUCK)
+    ended = sum(rows.STATES[row["state"]] is State.FAILED for row in found)
+    await _again(connection, task, [row["seq"] for row in found], ended, now)
+    return piece
+
+
+async def _discard(connection: Connection, task: Task, now: float, limit: int) -> Piece:
+    found, piece = await _behind(connection, "advance_live", task, limit, LIVE)
+    await connection.execute(SQL["advance_resends"], task.lane)
+    seqs = [row["seq"] for row in found]
+    if seqs:
+        await connection.execute(SQL["advance_discarded"], task.lane, seqs, Reason.DISCARDED, now)
+        await connection.execute(SQL["add_ended"], [task.lane], [len(seqs)])
+    return piece
+
+
+async def _replay_wanted(connection: Connection, task: Task, now: float, limit: int) -> Piece:
+    wanted = task.replays
+    looked = await connection.fetch(
+        SQL["advance_wanted"],
+        task.lane,
+        *_place(task),
+        limit * LOOKED_AT,
+        now,
+        wanted.status_class is not None,
+    )
+    fitting = [{**row, "concerned": row["concerned"] and _fits(wanted, row)} for row in looked]
+    concerned, piece = _concerned(fitting, _behind_message, task, limit)
+    done = await _replay(connection, task, concerned, wanted.states, now)
+    return replace(piece, done=done)
+
+
+def _fits(wanted: ReplayFilter, row: rows.Row) -> bool:
+    message = Message(
+        id=row["id"],
+        application="",
+        event_type=row["event_type"],
+        payload=None,
+        channels=row["channels"],
+        tags=row["tags"],
+        accepted_at=0.0,
+    )
+    state = None if row["state"] is None else rows.STATES[row["state"]]
+    return wanted.fits(message, SoFar(state, row["status_class"]))
+
+
+async def _replay(
+    connection: Connection,
+    task: Task,
+    concerned: Sequence[rows.Row],
+    states: Iterable[State],
+    now: float,
+) -> int:
+    """Make deliveries in these states ready, and add missing ones; return how many in all."""
+    placed = await _there(connection, task, [row["id"] for row in concerned])
+    found = [row for row in concerned if row["id"] in placed]
+    known = [row["seq"] for row in found if row["seq"] is not None]
+    missing = [row["id"] for row in found if not placed[row["id"]]]
+    still = await connection.fetch(SQL["advance_kept"], task.lane, known, list(states))
+    ended = sum(rows.STATES[row["state"]] not in LIVE for row in still)
+    await _again(connection, task, [row["seq"] for row in still], ended, now)
+    await _deliver(connection, task, missing, now)
+    return len(still) + len(missing)
+
+
+async def _there(connection: Connection, task: Task, messages: Sequence[str]) -> dict[str, bool]:
+    """Return the messages that cannot be removed before the commit, and if each is in the lane."""
+    stays = await staying(connection, messages)
+    there = await connection.fetch(SQL["advance_there"], sorted(stays), task.lane)
+    return {row["id"]: row["placed"] for row in there}
+
+
+async def _again(
+    connection: Connection, task: Task, seqs: Sequence[int], ended: int, now: float
+) -> None:
+    """Make deliveries ready as if they were new; `ended` of them had ended."""
+    if seqs:
+        _, woken = await _take(connection, task.lane, 0)
+        await connection.execute(SQL["advance_replayed"], task.lane, seqs, Reason.REPLAYED, now)
+        await connection.execute(SQL["add_ended"], [task.lane], [-ended])
+        await tell(connection, woken)
+
+
+async def _deliver(connection: Connection, task: Task, messages: Sequence[str], now: float) -> None:
+    if not messages:
+        return
+    added, woken = await _take(connection, task.lane, len(messages))
+    seqs = range(added + 1, added + 1 + len(messages))
+    fresh = [
+        (task.lane, seq, message, State.READY, Reason.REPLAYED, None, now, None)
+        for seq, message in zip(seqs, messages, strict=True)
+    ]
+    await insert_many(connection, "add_deliveries", "delivery", DELIVERY, fresh)
+    await connection.execute(SQL["advance_placed"], task.lane, messages, list(seqs))
+    await tell(connection, woken)
+
+
+async def _purge(connection: Connection, task: Task, limit: int) -> Piece:
+    looked = await connection.fetch(SQL["advance_payloads"], *_place(task), limit * LOOKED_AT)
+    concerned, piece = _concerned(looked, _behind_message, task, limit)
+    expunged = await connection.fetch(SQL["advance_expunged"], [row["id"] for row in concerned])
+    return replace(piece, done=len(expunged))
+
+
+async def _behind(
+    connection: Connection, query: str, task: Task, limit: int, states: Collection[State]
+) -> tuple[list[rows.Row], Piece]:
+    """Return the deliveries that this piece changes, locked until the commit."""
+    if not task.cursor:  # the task starts: skip the deliveries from before its time range
+        first = await first_since(connection.fetch, task.lane, task.since)
+        task = replace(task, cursor=str(first - 1))
+    looked = await connection.fetch(
+        SQL[query], task.lane, int(task.cursor), task.since, task.end, limit * LOOKED_AT
+    )
+    concerned, piece = _concerned(looked, lambda row: str(row["seq"]), task, limit)
+    if State.FAILED in states:  # they become live again, so their messages must stay
+        there = await _there(connection, task, [row["message"] for row in concerned])
+        concerned = [row for row in concerned if row["message"] in there]
+    seqs = [row["seq"] for row in concerned]
+    kept = await connection.fetch(SQL["advance_kept"], task.lane, seqs, list(states))
+    return list(kept), replace(piece, done=len(kept))
+
+
+def _concerned(
+    looked: Sequence[rows.Row], cursor: Callable[[rows.Row], str], task: Task, limit: int
+) -> tuple[list[rows.Row], Piece]:
+    """Return the rows that are to be changed, at most `limit` of them, and the piece."""
+    concerned = [row for row in looked if row["concerned"]][:limit]
+    if len(concerned) == limit:
+        return concerned, Piece(limit, cursor(concerned[-1]), last=False)
+    reached = cursor(looked[-1]) if looked else task.cursor
+    return concerned, Piece(len(concerned), reached, last=len(looked) < limit * LOOKED_AT)
+
+
+def _place(task: Task) -> tuple[str, float, str, float]:
+    """Return the application, the message to continue after, and the end of the time range."""
+    return task.application, *task.place, task.end
+
+
+def _behind_message(row: rows.Row) -> str:
+    return behind(row["accepted_at"], row["id"])
+
+
+async def _take(connection: Connection, lane: int, many: int) -> tuple[int, list[int]]:
+    """Take `many` sequence numbers of a lane, and wake it if it rests.
+
+    Returns the last number before these, and the lanes whose owners must be notified.
+    """
+    (row,) = await connection.fetch(SQL["add_lanes"], [lane], [many], [True])
+    return int(row["added"]), [lane] if row["woken"] else []

@@ -1,0 +1,181 @@
+"""Leases of shards, wake-ups of lanes, and the deliveries that the dispatcher can send."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tarry.service.failpoints import hit
+from tarry.service.model.delivery import Reason
+from tarry.service.model.lane import Fetched, LaneRow, Lease, Want
+from tarry.service.store.contract import NO_RECORDS, TOO_LONG, Nudge
+from tarry.service.store.postgres.database import rows
+from tarry.service.store.postgres.database.listen import Listening
+from tarry.service.store.postgres.database.part import Part, held
+from tarry.service.store.postgres.database.pool import Connection, Mode
+from tarry.service.store.postgres.queries import SQL
+
+
+class PostgresQueue(Part):
+    """Implements `contract.Queue`, except for what saves results. All times are the database's.
+
+    Calls that keep leases are urgent: they have their own connection.
+    """
+
+    _listening: Listening
+
+    # --- Leases ---------------------------------------------------------------------------------
+
+    async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
+        """Take shards that are free or whose lease has ended, until `worker` owns `most` shards."""
+        hit("lease.before")
+        taken = await self._database.urgent(SQL["lease"], worker, most, length, TOO_LONG * length)
+        hit("lease.after")
+        return [Lease(row["number"], row["epoch"], worker, row["clean"]) for row in _sorted(taken)]
+
+    async def renew(self, worker: str, leases: Sequence[Lease], *, length: float) -> list[Lease]:
+        """Extend the leases; return those that are still owned."""
+        named = [(lease.shard, lease.epoch) for lease in leases if lease.worker == worker]
+        hit("renew.before")
+        kept = await self._database.urgent(SQL["renew"], worker, *rows.columns(named, 2), length)
+        hit("renew.after")
+        owned = {row["number"] for row in kept}
+        return [
+            lease
+            for lease in leases
+            if (lease.shard, lease.epoch) in named and lease.shard in owned
+        ]
+
+    async def release(self, leases: Sequence[Lease]) -> None:
+        """Give shards back."""
+        named = [(lease.shard, lease.epoch, lease.worker) for lease in leases]
+        hit("release.before")
+        await self._database.execute(SQL["release"], *rows.columns(named, 3))
+        hit("release.after")
+
+    async def workers(self) -> int:
+        """Return the number of live workers."""
+        (row,) = await self._database.urgent(SQL["workers"])
+        return int(row["alive"])
+
+    async def clock(self) -> float:
+        """Return the database's time."""
+        (row,) = await self._database.urgent(SQL["clock"])
+        return float(row["now"])
+
+    async def server_started_at(self) -> float:
+        """Return when the server that answers now was started."""
+        (row,) = await self._database.urgent(SQL["server_started_at"])
+        return float(row["started_at"])
+
+    # --- Lanes that are awake or were woken -----------------------------------------------------
+
+    async def awake(self, shards: Sequence[int]) -> list[int]:
+        """Return the lanes of these shards that are not at rest."""
+        found = await self._database.fetch(SQL["awake"], list(shards))
+        return [row["number"] for row in found]
+
+    async def woken(self, leases: Sequence[Lease]) -> list[int]:
+        """Return the lanes of these shards that were woken since the last call, each once."""
+        named = [(lease.shard, lease.epoch, lease.worker) for lease in leases]
+        hit("woken.before")
+        found = await self._database.execute(SQL["woken"], *rows.columns(named, 3))
+        hit("woken.after")
+        return sorted({row["lane"] for row in found})
+
+    def listen(self, nudge: Nudge) -> None:
+        """Call `nudge()` soon after a lane was woken or a row was added to the outbox."""
+        self._listening.add(nudge)
+
+    async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
+        """Put lanes to rest that have nothing to send; return the lanes at rest now."""
+        return await self._let(SQL["rest"], lanes, list(leases))
+
+    async def doze(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
+        """Let the next delivery wake these lanes; return the lanes affected."""
+        return await self._let(SQL["doze"], lanes, list(leases))
+
+    async def _let(self, query: str, lanes: Mapping[int, int], leases: list[Lease]) -> set[int]:
+        if not lanes:
+            return set()
+
+        async def let(connection: Connection) -> set[int]:
+            good = await held(connection, lanes, leases)
+            # `add` locks the lane's row until its commit. So a new delivery is either visible by
+            # now, or it comes later and finds the lane at rest.
+            await connection.fetch(SQL["rest_lock"], list(good))
+            resting = await connection.fetch(query, list(good), [lanes[lane] for lane in good])
+            hit("rest.before")
+            return {row["number"] for row in resting}
+
+        rested = await self._database.run(let, Mode.WRITE)
+        hit("rest.after")
+        return rested
+
+    # --- Deliveries, and what is known of origins -----------------------------------------------
+
+    async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
+        """Return these lanes, without lanes that are gone."""
+        found = await self._database.fetch(SQL["lanes"], list(lanes))
+        return [rows.lane(row) for row in found]
+
+    async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
+        """Return deliveries that these lanes can send next."""
+        fetched = Fetched([], {}, {}, {})
+        if not wants:
+            return fetched
+        asked = [
+            (want.lane, want.stream, want.limit, want.after, want.before, want.due_after)
+            for want in wants
+        ]
+        columns = rows.columns(asked, 6)
+        for row in await self._database.fetch(SQL["fetch"], *columns, now, most_bytes):
+            fetched.added[row["lane"]] = row["added"]
+            fetched.versions[row["lane"]] = row["version"]
+            if row["next_due_at"] is not None:
+                fetched.next_due_at[row["lane"]] = row["next_due_at"]
+            if row["message"] is not None:
+                fetched.due.append(rows.due(row))
+        return fetched
+
+    async def expire(
+        self, lane: int, *, accepted_before: float, now: float, limit: int, lease: Lease
+    ) -> int:
+        """End live deliveries that are too old; return their number."""
+
+        async def end(connection: Connection) -> int:
+            if not await held(connection, [lane], [lease]):
+                return 0
+            ended = await connection.fetch(
+                SQL["expire"], lane, accepted_before, now, limit, Reason.AGED
+            )
+            if ended:
+                await connection.execute(SQL["add_ended"], [lane], [len(ended)])
+            hit("expire.before")
+            return len(ended)
+
+        expired = await self._database.run(end)
+        hit("expire.after")
+        return expired
+
+    async def origins(self, names: Sequence[str]) -> list[bytes]:
+        """Return the record saved by `learn` for each of these origins."""
+        found = await self._database.fetch(SQL["origins"], list(names))
+        known = {row["origin"]: bytes(row["known"]) for row in found}
+        return [known.get(name, b"") for name in names]
+
+    async def learn(
+        self, origins: Mapping[str, bytes], *, expected: Mapping[str, bytes] = NO_RECORDS
+    ) -> dict[str, bytes]:
+        """Save what was learned about origins; return the records that were not replaced."""
+        if not origins:
+            return {}
+        texts = [*origins.values()]
+        before = [expected.get(name) for name in origins]
+        hit("learn.before")
+        found = await self._database.execute(SQL["learn"], [*origins], texts, before)
+        hit("learn.after")
+        replaced = {row["origin"] for row in found}
+        left = [name for name in origins if name not in replaced]
+        return dict(zip(left, await self.origins(left), strict=True)) if left else {}
+
+
+def _sorted(found: list[rows.Row]) -> list[rows.Row]:
+    return sorted(found, key=lambda row: row["number"])

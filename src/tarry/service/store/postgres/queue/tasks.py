@@ -1,0 +1,139 @@
+"""Tasks: adding them, choosing the next one, saving their progress."""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any  # the result of a task is JSON
+
+from tarry.errors import NotFound
+from tarry.service.failpoints import hit
+from tarry.service.model.application import shard_of
+from tarry.service.model.lane import Lease
+from tarry.service.model.task import (
+    FIRST_TENANT,
+    IN_PIECES,
+    REPLAYS,
+    Task,
+    Tenant,
+    Work,
+    standing_for,
+)
+from tarry.service.store.postgres.database import rows
+from tarry.service.store.postgres.database.part import Part, rouse, tell
+from tarry.service.store.postgres.database.pool import Connection
+from tarry.service.store.postgres.queries import SQL
+from tarry.service.store.postgres.queue.advance import do_piece
+
+
+class PostgresTasks(Part):
+    """See `tasks.Tasks`."""
+
+    async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
+        """Save a task and wake its lane; return the task."""
+        lanes = [task.lane] if task.lane else []
+
+        async def add(connection: Connection) -> Task:
+            await connection.fetch(SQL["advance"], task.id)  # tasks are locked before lanes
+            await rouse(connection, lanes)
+            standing = task
+            if most_pending is not None:
+                standing = await _standing_for(connection, task, most_pending)
+            if standing is task:
+                await put_tasks(connection, [task])
+            await tell(connection, lanes)
+            hit("task.before")
+            return standing
+
+        added = await self._database.run(add)
+        hit("task.after")
+        return added
+
+    async def get_task(self, task: str) -> Task:
+        """Return the task with this id."""
+        found = await self._database.fetch(SQL["get_task"], task)
+        if not found:
+            raise NotFound("task", task)
+        return rows.task(found[0])
+
+    async def tasks(self, application: str) -> list[Task]:
+        """Return an application's tasks, newest first."""
+        return [rows.task(row) for row in await self._database.fetch(SQL["tasks"], application)]
+
+    async def task(
+        self,
+        shards: Sequence[int],
+        works: Collection[Work] = IN_PIECES,
+        *,
+        after: Tenant = FIRST_TENANT,
+    ) -> Task | None:
+        """Return the oldest unfinished task of these kinds, of the next tenant in these shards."""
+        found = await self._database.fetch(SQL["task"], list(shards), sorted(works), *after)
+        return rows.task(found[0]) if found else None
+
+    async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
+        """Do a task for at most `limit` more deliveries."""
+
+        async def do(connection: Connection) -> Task:
+            stored = await _held(connection, task, lease)
+            if stored is None or stored.finished_at is not None:
+                return stored or task
+            moved = stored.after(await do_piece(connection, stored, now, limit), now)
+            await _note(connection, moved)
+            hit("advance.before")
+            return moved
+
+        moved = await self._database.run(do)
+        hit("advance.after")
+        return moved
+
+    async def finish(self, task: Task, data: dict[str, Any], *, now: float, lease: Lease) -> Task:
+        """Finish a task with its result."""
+        return await self._end(task, lease, lambda stored: stored.finished(data, now))
+
+    async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:
+        """Finish a task that cannot be done."""
+        return await self._end(task, lease, lambda stored: stored.given_up(why, now))
+
+    async def _end(self, task: Task, lease: Lease, ended: Callable[[Task], Task]) -> Task:
+        async def do(connection: Connection) -> Task:
+            stored = await _held(connection, task, lease)
+            if stored is None or stored.finished_at is not None:
+                return stored or task
+            left = ended(stored)
+            await _note(connection, left)
+            return left
+
+        return await self._database.run(do)
+
+
+async def _standing_for(connection: Connection, new: Task, most: int) -> Task:
+    """See `standing_for`. The lane is locked, so no other call adds a replay to it meanwhile.
+
+    A replay whose first piece is running has already read its deliveries. Its row is locked, so
+    the query skips it, and it covers nothing.
+    """
+    asked = (new.lane, sorted(REPLAYS))
+    known = await connection.fetch(SQL["add_task_known"], *asked)
+    ((pending,),) = await connection.fetch(SQL["add_task_pending"], *asked)
+    return standing_for(new, map(rows.task, known), pending=pending, most=most)
+
+
+async def _held(connection: Connection, task: Task, lease: Lease) -> Task | None:
+    """Return the task as it is stored, locked until the commit; None under a stale lease."""
+    shard = shard_of(task.application)
+    named = (lease.shard, lease.epoch, lease.worker)
+    if shard != lease.shard or not await connection.fetch(SQL["advance_held"], *named):
+        return None
+    found = await connection.fetch(SQL["advance"], task.id)
+    if not found:
+        raise NotFound("task", task.id)
+    return rows.task(found[0])
+
+
+async def _note(connection: Connection, task: Task) -> None:
+    told = (task.cursor, task.done, rows.json(task.data), task.finished_at, task.failed)
+    await connection.execute(SQL["advance_noted"], task.id, *told)
+
+
+async def put_tasks(connection: Connection, tasks: Sequence[Task]) -> None:
+    """Save tasks."""
+    told = [(*rows.from_task(task), shard_of(task.application)) for task in tasks]
+    await connection.executemany(SQL["add_task"], told)

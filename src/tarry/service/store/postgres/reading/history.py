@@ -1,0 +1,110 @@
+"""Messages, deliveries and attempts, and requests to change them."""
+
+from tarry.errors import NotFound
+from tarry.service.failpoints import hit
+from tarry.service.model.attempt import Attempt
+from tarry.service.model.delivery import Delivery, Reason, State
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.lane import Notice
+from tarry.service.model.message import Message
+from tarry.service.store.postgres.database import rows
+from tarry.service.store.postgres.database.part import Part, rouse, tell
+from tarry.service.store.postgres.database.pool import Connection
+from tarry.service.store.postgres.queries import SQL
+from tarry.service.store.postgres.retention.old_partition import staying
+
+LAST_LANE = 2**63 - 1
+"""Sorts after every lane."""
+
+
+class PostgresHistory(Part):
+    """See `history.History`."""
+
+    async def message(self, application: str, known_as: str) -> Message:
+        """Return the message with this id or event id."""
+        found = await self._database.fetch(SQL["message"], application, known_as)
+        if not found:
+            raise NotFound("message", known_as)
+        return rows.message(found[0])
+
+    async def deliveries(self, message: str) -> list[tuple[Endpoint, Delivery]]:
+        """Return all deliveries of a message, by endpoint id."""
+        found = await self._database.fetch(SQL["deliveries"], message)
+        return [(rows.endpoint(row), rows.delivery(row)) for row in found]
+
+    async def undelivered(
+        self,
+        application: str,
+        *,
+        lane: int | None = None,
+        after: tuple[int, int] = (0, 0),
+        limit: int = 50,
+    ) -> list[tuple[Endpoint, Delivery]]:
+        """Return live or FAILED deliveries after `after`, by lane and sequence."""
+        first = max(after, (lane or 0, 0))
+        last = LAST_LANE if lane is None else lane
+        found = await self._database.fetch(SQL["undelivered"], application, *first, limit, last)
+        return [(rows.endpoint(row), rows.delivery(row)) for row in found]
+
+    async def undelivered_in(
+        self, environment: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
+    ) -> list[tuple[Endpoint, Delivery]]:
+        """Return the same for all applications of an environment."""
+        found = await self._database.fetch(SQL["undelivered_in"], environment, *after, limit)
+        return [(rows.endpoint(row), rows.delivery(row)) for row in found]
+
+    async def attempts(self, message: str) -> list[Attempt]:
+        """Return all attempts of a message, by id."""
+        return [rows.attempt(row) for row in await self._database.fetch(SQL["attempts"], message)]
+
+    async def counts(self, lane: int) -> dict[State, int]:
+        """Return how many deliveries of a lane are in each state."""
+        found = await self._database.fetch(SQL["counts"], lane)
+        return {State(row["state"]): row["many"] for row in found}
+
+    async def notices(self, *, after: str = "", limit: int = 50) -> list[Notice]:
+        """Return notices to endpoint owners, by id, after the id `after`."""
+        return [
+            rows.notice(row) for row in await self._database.fetch(SQL["notices"], after, limit)
+        ]
+
+    async def cancel(self, application: str, message: str, *, now: float) -> int:
+        """End a message's live deliveries as CANCELLED; return their number."""
+
+        async def end(connection: Connection) -> int:
+            if not await connection.fetch(SQL["cancel_message"], application, message):
+                raise NotFound("message", message)
+            live = await connection.fetch(SQL["cancel"], message)
+            lanes = [row["lane"] for row in live]
+            if lanes:
+                seqs = [row["seq"] for row in live]
+                await connection.execute(
+                    SQL["cancel_deliveries"], lanes, seqs, Reason.CANCELLED, now
+                )
+                await rouse(connection, lanes)
+                await connection.execute(SQL["add_ended"], lanes, [1] * len(lanes))
+                await tell(connection, lanes)
+            hit("cancel.before")
+            return len(lanes)
+
+        ended = await self._database.run(end)
+        hit("cancel.after")
+        return ended
+
+    async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
+        """Request one more attempt before all other deliveries."""
+
+        async def ask(connection: Connection) -> None:
+            if not await connection.fetch(SQL["resend_endpoint"], endpoint.id):
+                raise NotFound("endpoint", endpoint.id)
+            stays = await staying(connection, [message])
+            known = await connection.fetch(SQL["resend_message"], endpoint.application, message)
+            if not known or not stays:
+                raise NotFound("message", message)
+            await rouse(connection, [endpoint.lane])
+            await connection.execute(SQL["resend"], endpoint.lane, resend, message)
+            await tell(connection, [endpoint.lane])
+            hit("resend.before")
+
+        await self._database.run(ask)
+        hit("resend.after")

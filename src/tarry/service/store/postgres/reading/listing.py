@@ -1,0 +1,234 @@
+"""Lists in this store, page by page."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from tarry.errors import NotFound
+from tarry.service.model.application import Application
+from tarry.service.model.attempt import EXPUNGED, Attempt
+from tarry.service.model.delivery import Delivery, State
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.ids import ATTEMPT, MESSAGE
+from tarry.service.model.listing import (
+    FIRST,
+    LAST,
+    AttemptFilter,
+    Cut,
+    DeliveryFilter,
+    Found,
+    MessageFilter,
+)
+from tarry.service.model.message import Message
+from tarry.service.model.task import Task, Work
+from tarry.service.store.paged_search import (
+    UNDELIVERED,
+    count_rows,
+    search_page,
+)
+from tarry.service.store.postgres.database import rows
+from tarry.service.store.postgres.database.part import Part
+from tarry.service.store.postgres.queries import SQL
+from tarry.service.store.postgres.reading.lane_search import span
+from tarry.service.store.sql_files import downwards
+
+Key = TypeVar("Key", str, int)
+Value = TypeVar("Value")
+
+
+class PostgresListing(Part):
+    """See `listing.Listing`."""
+
+    async def list_applications(self, environment: str, cut: Cut) -> list[Application]:
+        """Return an environment's applications."""
+        return await self._listed("list_applications", environment, cut, rows.application)
+
+    async def list_endpoints(self, application: str, cut: Cut) -> list[Endpoint]:
+        """Return an application's endpoints."""
+        return await self._listed("list_endpoints", application, cut, rows.endpoint)
+
+    async def list_messages(
+        self, application: str, cut: Cut, wanted: MessageFilter
+    ) -> Found[Message]:
+        """Return an application's messages."""
+        low, high = cut.between(*wanted.span(MESSAGE))
+        ids, left_at = await self._look(
+            "list_messages", application, low, high, cut, *_chosen(wanted)
+        )
+        messages = await self._messages(ids)
+        return Found([messages[known] for known in ids if known in messages], left_at)
+
+    async def list_deliveries_to(
+        self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
+    ) -> Found[tuple[Message, Delivery]]:
+        """Return an endpoint's deliveries with their messages, by the lane's sequence number."""
+        lane, states = endpoint.lane, wanted.states
+        rare = states is not None and states <= UNDELIVERED
+        low, high = await span(self._database.fetch, lane, cut, wanted.message)
+        seqs, left_at = await self._look(
+            "list_deliveries_to_undelivered" if rare else "list_deliveries_to",
+            lane,
+            low,
+            high,
+            cut,
+            *_chosen(wanted.message),
+            *wanted.message.span(MESSAGE),
+            None if states is None else sorted(states),
+            wanted.tried,
+        )
+        found = await self._database.fetch(SQL["list_deliveries_to_found"], lane, seqs)
+        deliveries = {row["seq"]: rows.delivery(row) for row in found}
+        messages = await self._messages([one.message for one in deliveries.values()])
+        here = [deliveries[seq] for seq in seqs if seq in deliveries]
+        known = [(messages[one.message], one) for one in here if one.message in messages]
+        return Found(known, left_at)
+
+    async def list_attempts_to(
+        self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
+    ) -> Found[tuple[Attempt, Message]]:
+        """Return the attempts made at an endpoint, with their messages."""
+        lane = endpoint.lane
+        low, high = cut.between(*wanted.message.span(ATTEMPT))
+        ids, left_at = await self._look(
+            "list_attempts_to", lane, low, high, cut, *_come_out(wanted)
+        )
+        found = await self._database.fetch(SQL["list_attempts_to_found"], lane, ids)
+        attempts = _in_order(ids, found)
+        messages = await self._messages([one.message for one in attempts])
+        known = [(one, messages[one.message]) for one in attempts if one.message in messages]
+        return Found(known, left_at)
+
+    async def list_attempts_of(
+        self, message: str, cut: Cut, wanted: AttemptFilter
+    ) -> Found[tuple[Attempt, Endpoint]]:
+        """Return the attempts at a message, with their endpoints."""
+        low, high = cut.between(*wanted.message.span(ATTEMPT))
+        ids, left_at = await self._look(
+            "list_attempts_of", message, low, high, cut, *_come_out(wanted)
+        )
+        return Found(await self._attempts(message, ids), left_at)
+
+    async def attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
+        """Return one attempt at a message."""
+        found = await self._attempts(message, [attempt])
+        if not found:
+            raise NotFound("attempt", attempt)
+        return found[0]
+
+    async def expunge_attempt(self, message: str, attempt: str) -> None:
+        """Replace the stored response of an attempt by EXPUNGED."""
+        if not await self._database.execute(SQL["expunge_attempt"], message, attempt, EXPUNGED):
+            raise NotFound("attempt", attempt)
+
+    async def list_tasks(
+        self, environment: str, cut: Cut, *, work: Work | None = None, finished: bool | None = None
+    ) -> list[Task]:
+        """Return an environment's tasks."""
+        return await self._listed("list_tasks", environment, cut, rows.task, work, finished)
+
+    async def count_deliveries(
+        self, endpoint: Endpoint, *, since: float, until: float
+    ) -> dict[tuple[State, bool], int]:
+        """Count deliveries accepted in that time by state and whether they were tried."""
+
+        async def ask(low: int, most: int) -> list[tuple[tuple[State, bool], int, int, int]]:
+            found = await self._database.fetch(
+                SQL["count_deliveries"], endpoint.lane, low, most, since, until
+            )
+            return [
+                (
+                    (rows.STATES[row["state"]], row["tried"]),
+                    row["counted"],
+                    row["there"],
+                    row["last"],
+                )
+                for row in found
+            ]
+
+        return +(await count_rows(ask, 0))
+
+    async def count_attempts(
+        self, endpoint: Endpoint, *, since: float, until: float
+    ) -> tuple[int, int]:
+        """Return how many attempts in that time succeeded, and how many failed."""
+        span = MessageFilter(after=since, before=until).span(ATTEMPT)
+        counts = await self._count("count_attempts", endpoint.lane, span)
+        return counts[True], counts[False]
+
+    async def _listed(
+        self, query: str, whose: str, cut: Cut, value: Callable[[rows.Row], Value], *wanted: object
+    ) -> list[Value]:
+        """Return a page of a list that is short enough for one query."""
+        low, high = cut.between(FIRST, LAST)
+        found = await self._database.fetch(_along(query, cut), whose, low, high, cut.limit, *wanted)
+        return cut.in_order([value(row) for row in found])
+
+    async def _look(
+        self, query: str, whose: str | int, low: Key, high: Key, cut: Cut, *wanted: object
+    ) -> tuple[list[Any], str | None]:
+        """Return the keys that fit, read in small pieces so that others can use the connection.
+
+        Also returns the mark to continue from, if the search stopped early.
+        """
+
+        async def ask(low: Key, high: Key, most: int) -> list[tuple[Any, ...]]:
+            found = await self._database.fetch(_along(query, cut), whose, low, high, most, *wanted)
+            return [(row["key"], row["fits"], row) for row in found]
+
+        found, left = await search_page(ask, low, high, cut)
+        return [key for key, _, _ in found], None if left is None else left[2]["mark"]
+
+    async def _messages(self, ids: Sequence[str]) -> dict[str, Message]:
+        """Return those of these messages that still exist, by id."""
+        found = await self._database.fetch(SQL["list_messages_found"], ids) if ids else []
+        return {row["id"]: rows.message(row) for row in found}
+
+    async def _attempts(self, message: str, ids: list[str]) -> list[tuple[Attempt, Endpoint]]:
+        attempts = _in_order(ids, await self._database.fetch(SQL["attempt"], message, ids))
+        lanes = [one.lane for one in attempts]
+        found = await self._database.fetch(SQL["attempt_endpoints"], lanes) if lanes else []
+        endpoints = {row["lane"]: rows.endpoint(row) for row in found}
+        return [(one, endpoints[one.lane]) for one in attempts]
+
+    async def _count(self, query: str, whose: str | int, span: tuple[str, str]) -> Counter[Any]:
+        """Count rows between two ids, by the column `what`."""
+        first, high = span
+
+        async def ask(low: str, most: int) -> list[tuple[Any, int, int, str]]:
+            found = await self._database.fetch(SQL[query], whose, low, high, most)
+            return [(row["what"], row["there"], row["there"], row["last"]) for row in found]
+
+        return await count_rows(ask, first)
+
+
+def _along(query: str, cut: Cut) -> str:
+    return SQL[query] if cut.upwards else DOWN[query]
+
+
+def _chosen(wanted: MessageFilter) -> tuple[object, ...]:
+    return wanted.channel, wanted.tag, wanted.event_types
+
+
+def _come_out(wanted: AttemptFilter) -> tuple[object, ...]:
+    return *_chosen(wanted.message), wanted.succeeded, wanted.status_class, wanted.lane
+
+
+def _in_order(ids: list[str], found: list[rows.Row]) -> list[Attempt]:
+    attempts = {row["id"]: rows.attempt(row) for row in found}
+    return [attempts[known] for known in ids if known in attempts]
+
+
+DOWN = {
+    query: downwards(SQL[query])
+    for query in (
+        "list_applications",
+        "list_endpoints",
+        "list_messages",
+        "list_deliveries_to",
+        "list_deliveries_to_undelivered",
+        "list_attempts_to",
+        "list_attempts_of",
+        "list_tasks",
+    )
+}
+"""The same queries in descending order."""

@@ -1,0 +1,259 @@
+"""Environments, applications, endpoints and policies in this store."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import apsw
+from msgspec import json
+from msgspec.structs import replace
+
+from tarry.errors import Conflict, NotFound
+from tarry.service.failpoints import hit
+from tarry.service.model.application import Application, shard_of
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import LaneRow, Noting
+from tarry.service.model.task import Task
+from tarry.service.store.sqlite.catalogue.endpoints import (
+    keep_endpoint,
+    keep_noted,
+    left_by,
+    stored_endpoint,
+)
+from tarry.service.store.sqlite.database import rows
+from tarry.service.store.sqlite.database.session import Session
+from tarry.service.store.sqlite.database.threads import Threads
+from tarry.service.store.sqlite.queries import SQL
+
+Kept = TypeVar("Kept")
+
+
+class SqliteCatalogue:
+    """See `catalogue.Catalogue`."""
+
+    _threads: Threads
+
+    async def environments(self) -> list[str]:
+        """Return the ids of all environments."""
+        return await self._threads.browse(
+            lambda db: [known for (known,) in db.execute(SQL["environments"])]
+        )
+
+    async def add_environment(self, environment: str) -> None:
+        """Create an environment, unless it exists."""
+        await self._threads.write(
+            lambda session: session.db.execute(SQL["add_environment"], (environment,)).fetchall()
+        )
+
+    async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
+        """Create an environment, or change its policy."""
+
+        def work(session: Session) -> None:
+            session.db.execute(SQL["put_environment"], (environment, policy))
+            session.db.execute(SQL["put_environment_tell"], (environment,))
+            session.woke = True
+            hit("environment.before")
+
+        await self._threads.write(work)
+        hit("environment.after")
+
+    async def environment_policy(self, environment: str) -> str | None:
+        """Return its policy document, if it has one."""
+        return await self._threads.browse(
+            lambda db: db.execute(SQL["environment_policy"], (environment,)).get
+        )
+
+    async def put_application(self, application: Application) -> None:
+        """Create or replace an application."""
+        await self._threads.write(lambda session: _keep_application(session, application))
+        hit("application.after")
+
+    async def change_application(
+        self, application: str, change: Callable[[Application], Application]
+    ) -> Application:
+        """Apply `change` to the stored application."""
+
+        def work(session: Session) -> Application:
+            document = session.db.execute(SQL["change_application"], (application,)).get
+            if document is None:
+                raise NotFound("application", application)
+            return _keep_application(session, change(rows.APPLICATION.decode(document)))
+
+        changed = await self._threads.write(work)
+        hit("application.after")
+        return changed
+
+    async def application(self, environment: str, known_as: str) -> Application:
+        """Return the application with this id or uid."""
+        found = await self._documents("application", (environment, known_as), rows.APPLICATION)
+        if not found:
+            raise NotFound("application", known_as)
+        return found[0]
+
+    async def put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
+        """Create or replace an endpoint; a new endpoint gets a lane."""
+
+        def work(session: Session) -> Endpoint:
+            if not session.db.execute(
+                SQL["put_endpoint_application"], (endpoint.application,)
+            ).fetchone():
+                raise NotFound("application", endpoint.application)
+            stored = stored_endpoint(session, endpoint.id)
+            if stored is None:
+                lane = _new_lane(session, endpoint.application)
+                kept = keep_endpoint(session, replace(endpoint, lane=lane))
+            else:
+                kept = _change(session, stored, lambda _: endpoint)
+            keep_noted(session, noting, stored, kept)
+            hit("endpoint.before")
+            return kept
+
+        kept = await self._threads.write(work)
+        hit("endpoint.after")
+        return kept
+
+    async def change_endpoint(
+        self,
+        application: str,
+        endpoint: str,
+        change: Callable[[Endpoint], Endpoint],
+        *,
+        noting: Noting | None = None,
+    ) -> Endpoint:
+        """Apply `change` to the stored endpoint."""
+
+        def work(session: Session) -> Endpoint:
+            stored = _stored(session, application, endpoint)
+            changed = _change(session, stored, change)
+            keep_noted(session, noting, stored, changed)
+            hit("change.before")
+            return changed
+
+        changed = await self._threads.write(work)
+        hit("change.after")
+        return changed
+
+    async def delete_endpoint(
+        self, application: str, endpoint: str, *, now: float, noting: Noting | None = None
+    ) -> Task:
+        """Mark an endpoint DELETED; return the task that discards its deliveries."""
+
+        def work(session: Session) -> Task:
+            stored = _stored(session, application, endpoint)
+            gone = _change(session, stored, lambda found: found.stand(Standing.DELETED, now))
+            keep_noted(session, noting, stored, gone)
+            hit("delete.before")
+            return left_by(session, gone)
+
+        left = await self._threads.write(work)
+        hit("delete.after")
+        return left
+
+    async def endpoint(self, application: str, known_as: str) -> Endpoint:
+        """Return the endpoint with this id or uid."""
+        found = await self._documents("endpoint", (application, known_as), rows.ENDPOINT)
+        if not found:
+            raise NotFound("endpoint", known_as)
+        return found[0]
+
+    async def lane(self, application: str, endpoint: str) -> LaneRow:
+        """Return an endpoint's lane."""
+
+        def work(db: apsw.Connection) -> LaneRow:
+            row = db.execute(SQL["lane"], (endpoint, application)).fetchone()
+            if row is None:
+                raise NotFound("endpoint", endpoint)
+            return rows.lane_row(row)
+
+        return await self._threads.browse(work)
+
+    async def delete_application(self, application: str, *, now: float) -> list[Task]:
+        """Hide an application and delete its endpoints; return their discard tasks."""
+
+        def work(session: Session) -> list[Task]:
+            db = session.db
+            if not db.execute(SQL["delete_application"], (now, application)).fetchall():
+                raise NotFound("application", application)
+            documents = list(db.execute(SQL["add_endpoints"], (application,)))
+            known = sorted(
+                (rows.ENDPOINT.decode(text) for (text,) in documents), key=lambda one: one.id
+            )
+            left = [
+                left_by(session, keep_endpoint(session, endpoint.stand(Standing.DELETED, now)))
+                for endpoint in known
+            ]
+            hit("delete.before")
+            return left
+
+        left = await self._threads.write(work)
+        hit("delete.after")
+        return left
+
+    async def put_policy(self, version: str, document: str) -> None:
+        """Save a policy document under its version."""
+
+        def work(session: Session) -> None:
+            session.db.execute(SQL["put_policy"], (version, document))
+            hit("policy.before")
+
+        await self._threads.write(work)
+        hit("policy.after")
+
+    async def policy(self, version: str) -> str:
+        """Return the document of a version."""
+
+        def work(db: apsw.Connection) -> str:
+            document = db.execute(SQL["policy"], (version,)).get
+            if document is None:
+                raise NotFound("policy", version)
+            return str(document)
+
+        return await self._threads.browse(work)
+
+    async def _documents(
+        self, query: str, bounds: rows.Row, decoder: json.Decoder[Kept]
+    ) -> list[Kept]:
+        return await self._threads.browse(
+            lambda db: [decoder.decode(text) for (text,) in db.execute(SQL[query], bounds)]
+        )
+
+
+def _stored(session: Session, application: str, endpoint: str) -> Endpoint:
+    stored = stored_endpoint(session, endpoint)
+    if stored is None or stored.application != application:
+        raise NotFound("endpoint", endpoint)
+    return stored
+
+
+def _keep_application(session: Session, application: Application) -> Application:
+    try:
+        done = session.db.execute(
+            SQL["put_application"],
+            {
+                "id": application.id,
+                "environment": application.environment,
+                "uid": application.uid,
+                "most_waiting": application.most_waiting,
+                "document": rows.document(application),
+            },
+        ).fetchall()
+    except apsw.ConstraintError:
+        raise Conflict("application", str(application.uid)) from None
+    if not done:
+        raise NotFound("application", application.id)
+    lanes = list(session.db.execute(SQL["put_application_lanes"], (application.id,)))
+    session.db.executemany(SQL["put_endpoint_lane_changed"], lanes)
+    session.wake(lane for (lane,) in lanes)
+    hit("application.before")
+    return application
+
+
+def _change(session: Session, stored: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
+    if stored.standing is Standing.DELETED:
+        raise NotFound("endpoint", stored.id)
+    return keep_endpoint(session, change(stored).following(stored))
+
+
+def _new_lane(session: Session, application: str) -> int:
+    ((lane,),) = list(session.db.execute(SQL["put_endpoint_lane"], (shard_of(application),)))
+    session.db.execute(SQL["put_endpoint_lane_state"], (lane,))
+    return int(lane)

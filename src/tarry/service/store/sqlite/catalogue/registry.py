@@ -1,0 +1,244 @@
+"""Data of the HTTP API in this store."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import apsw
+from msgspec import json
+from msgspec.structs import asdict, replace
+
+from tarry.errors import Conflict, NotFound
+from tarry.service.failpoints import hit
+from tarry.service.model.claim import Claim
+from tarry.service.model.event_type import EventType
+from tarry.service.model.key import Key
+from tarry.service.model.lane import Notice
+from tarry.service.model.listing import FIRST, LAST, Cut
+from tarry.service.store.sqlite.database import rows
+from tarry.service.store.sqlite.database.session import Session
+from tarry.service.store.sqlite.database.threads import Threads
+from tarry.service.store.sqlite.queries import SQL
+
+Kept = TypeVar("Kept")
+
+
+class SqliteRegistry:
+    """See `registry.Registry`."""
+
+    _threads: Threads
+
+    async def add_event_type(self, event_type: EventType) -> None:
+        """Add an event type that does not exist yet."""
+
+        def work(session: Session) -> None:
+            try:
+                session.db.execute(SQL["add_event_type"], _event_type_row(event_type))
+            except apsw.ConstraintError:
+                raise Conflict("event type", event_type.name) from None
+
+        await self._threads.write(work)
+
+    async def change_event_type(
+        self, environment: str, name: str, change: Callable[[EventType], EventType]
+    ) -> EventType:
+        """Apply `change` to the stored event type."""
+
+        def work(session: Session) -> EventType:
+            changed = change(_event_type(session.db, environment, name))
+            kept = replace(changed, environment=environment, name=name)
+            session.db.execute(SQL["change_event_type"], _event_type_row(kept))
+            return kept
+
+        return await self._threads.write(work)
+
+    async def delete_event_type(self, environment: str, name: str) -> None:
+        """Delete an event type."""
+
+        def work(session: Session) -> None:
+            if not session.db.execute(SQL["delete_event_type"], (environment, name)).fetchall():
+                raise NotFound("event type", name)
+
+        await self._threads.write(work)
+
+    async def event_type(self, environment: str, name: str) -> EventType:
+        """Return the event type of this name."""
+        return await self._threads.browse(lambda db: _event_type(db, environment, name))
+
+    async def list_event_types(
+        self, environment: str, cut: Cut, *, archived: bool = False
+    ) -> list[EventType]:
+        """Return an environment's event types, by name."""
+        ways = (
+            ("list_event_types_all", "list_event_types_all_down")
+            if archived
+            else ("list_event_types", "list_event_types_down")
+        )
+        return await self._page(ways, environment, cut, rows.EVENT_TYPE)
+
+    async def add_key(self, key: Key) -> None:
+        """Add a new key."""
+        row = {
+            "id": key.id,
+            "environment": key.environment,
+            "hash": key.hash,
+            "application": key.application,
+            "session": key.session,
+            "ends_at": key.ends_at,
+            "document": rows.document(key),
+        }
+
+        def work(session: Session) -> None:
+            try:
+                session.db.execute(SQL["add_key_new"], row)
+            except apsw.ConstraintError:
+                raise Conflict("key", key.id) from None
+
+        await self._threads.write(work)
+
+    async def key(self, hashed: bytes) -> Key:
+        """Return the key with this hash."""
+
+        def work(db: apsw.Connection) -> Key:
+            document = db.execute(SQL["key"], (hashed,)).get
+            if document is None:
+                raise NotFound("key", "...")
+            return rows.KEY.decode(document)
+
+        return await self._threads.browse(work)
+
+    async def revoke_key(self, environment: str, key: str, *, now: float) -> Key:
+        """Revoke a key."""
+
+        def work(session: Session) -> Key:
+            document = session.db.execute(SQL["revoke_key_known"], (key,)).get
+            found = None if document is None else rows.KEY.decode(document)
+            if found is None or found.environment != environment:
+                raise NotFound("key", key)
+            return _revoke(session, found, now)
+
+        return await self._threads.write(work)
+
+    async def revoke_keys_of(
+        self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
+    ) -> int:
+        """Revoke the keys to an application; return their number."""
+
+        def work(session: Session) -> int:
+            documents = list(session.db.execute(SQL["revoke_keys_of"], (application,)))
+            found = [
+                key
+                for key in (rows.KEY.decode(text) for (text,) in documents)
+                if key.revoked_at is None and (sessions is None or key.session in sessions)
+            ]
+            for key in found:
+                _revoke(session, key, now, delay)
+            return len(found)
+
+        return await self._threads.write(work)
+
+    async def list_keys(self, environment: str, cut: Cut) -> list[Key]:
+        """Return an environment's keys, by id."""
+        ways = ("list_keys", "list_keys_down")
+        return await self._page(ways, environment, cut, rows.KEY)
+
+    async def keep(self, name: str, value: bytes) -> bytes:
+        """Save a value under a name unless one exists; return the stored value."""
+
+        def work(session: Session) -> bytes:
+            session.db.execute(SQL["keep"], (name, value))
+            kept: bytes = session.db.execute(SQL["keep_known"], (name,)).get
+            return kept
+
+        return await self._threads.write(work)
+
+    async def keep_instead(self, name: str, value: bytes, *, of: bytes) -> bool:
+        """Replace the value `of` by another one; return whether `of` was still stored."""
+        told = {"name": name, "value": value, "of": of}
+        return await self._threads.write(
+            lambda session: bool(session.db.execute(SQL["keep_instead"], told).fetchall())
+        )
+
+    async def claim(self, claim: Claim, *, now: float) -> Claim:
+        """Claim a key for a holder, and return the claim as it is stored then."""
+
+        def work(session: Session) -> Claim:
+            asked = asdict(claim)
+            session.db.execute(SQL["claim"], {**asked, "now": now})
+            ((*row,),) = session.db.execute(SQL["claim_known"], (claim.environment, claim.key))
+            hit("claim.before")
+            return Claim(**dict(zip(Claim.__struct_fields__, row, strict=True)))
+
+        stored = await self._threads.write(work)
+        hit("claim.after")
+        return stored
+
+    async def answer(self, claim: Claim) -> None:
+        """Save the answer of a claim, if this holder still has it."""
+
+        def work(session: Session) -> None:
+            session.db.execute(SQL["answer"], asdict(claim))
+            hit("answer.before")
+
+        await self._threads.write(work)
+        hit("answer.after")
+
+    async def release_claim(self, claim: Claim) -> None:
+        """Delete this holder's claim if it has no answer."""
+        await self._let_go("release_claim", claim)
+
+    async def lapse_claim(self, claim: Claim) -> None:
+        """End the time of this holder's claim at once, if it has no answer."""
+        await self._let_go("lapse_claim", claim)
+
+    async def _let_go(self, query: str, claim: Claim) -> None:
+        row = asdict(claim)
+        await self._threads.write(lambda session: session.db.execute(SQL[query], row).fetchall())
+
+    async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
+        """Return notices that were not sent yet, by id, after the id `after`."""
+        asked = {"after": after, "limit": limit}
+        return await self._threads.browse(
+            lambda db: [rows.NOTICE.decode(text) for (text,) in db.execute(SQL["untold"], asked)]
+        )
+
+    async def told(self, notices: Sequence[str]) -> None:
+        """Mark notices as sent."""
+        known = [(notice,) for notice in notices]
+        await self._threads.write(
+            lambda session: session.db.executemany(SQL["told"], known).fetchall()
+        )
+
+    async def _page(
+        self, ways: tuple[str, str], environment: str, cut: Cut, decoder: json.Decoder[Kept]
+    ) -> list[Kept]:
+        up, down = ways
+        low, high = cut.between(FIRST, LAST)
+        sql, mark = (SQL[up], low) if cut.upwards else (SQL[down], high)
+        bounds = {"environment": environment, "mark": mark, "limit": cut.limit}
+        page = await self._threads.browse(
+            lambda db: [decoder.decode(text) for (text,) in db.execute(sql, bounds)]
+        )
+        return cut.in_order(page)
+
+
+def _event_type(db: apsw.Connection, environment: str, name: str) -> EventType:
+    document = db.execute(SQL["event_type"], (environment, name)).get
+    if document is None:
+        raise NotFound("event type", name)
+    return rows.EVENT_TYPE.decode(document)
+
+
+def _event_type_row(event_type: EventType) -> dict[str, str | bool]:
+    return {
+        "environment": event_type.environment,
+        "name": event_type.name,
+        "archived": event_type.archived,
+        "document": rows.document(event_type),
+    }
+
+
+def _revoke(session: Session, key: Key, now: float, delay: float = 0.0) -> Key:
+    revoked = key.revoked(now, delay)
+    asked = {"id": key.id, "ends_at": revoked.ends_at, "document": rows.document(revoked)}
+    session.db.execute(SQL["revoke_key"], asked)
+    return revoked

@@ -1,0 +1,178 @@
+"""A connection for writing, with a cache that is kept between transactions.
+
+The cache holds values that never change (a lane's shard), and values with a version that is read in
+the same transaction (an application's endpoints). A rollback clears it, because it may hold values
+from changes that were not committed.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from msgspec import Struct, json
+
+from tarry.errors import StoreUnavailable
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import Lease
+from tarry.service.model.message import Message
+from tarry.service.store.sqlite.database.connection import connect
+from tarry.service.store.sqlite.database.disk import Log, Room
+from tarry.service.store.sqlite.database.rows import ENDPOINT, array, write_rows
+from tarry.service.store.sqlite.migrate import schema
+from tarry.service.store.sqlite.queries import SQL
+
+MOST_REMEMBERED = 10_000
+MOST_KINDS = 100
+
+_APPLICATIONS = json.Decoder(list[tuple[str, str, int | None, int]])
+_LANES = json.Decoder(list[tuple[int, int, int]])
+_EPOCHS = json.Decoder(dict[int, int])
+
+Goal = tuple[int, bool]
+"""A lane that a message goes to, and whether the delivery is SKIPPED (endpoint disabled)."""
+
+
+class Audience:
+    """An application's endpoints at one version, and which of them want which messages."""
+
+    def __init__(self, version: int, endpoints: tuple[Endpoint, ...]) -> None:
+        self.version = version
+        self._endpoints = endpoints
+        self._known: dict[tuple[str, tuple[str, ...]], tuple[Goal, ...]] = {}
+
+    def goals(self, message: Message, only: str | None = None) -> tuple[Goal, ...]:
+        """Return the lanes that a message goes to; see `NewMessage` for `only`."""
+        if only is not None:
+            return tuple(map(_goal, (one for one in self._endpoints if one.id == only)))
+        kind = (message.event_type, message.channels)
+        goals = self._known.get(kind)
+        if goals is None:
+            goals = tuple(map(_goal, (one for one in self._endpoints if one.wants(*kind))))
+            if len(self._known) >= MOST_KINDS:
+                self._known.clear()
+            self._known[kind] = goals
+        return goals
+
+
+def _goal(endpoint: Endpoint) -> Goal:
+    return endpoint.lane, endpoint.standing is Standing.DISABLED
+
+
+class Tenant(Struct, frozen=True):
+    """What `add` needs to know about an application."""
+
+    environment: str
+    most_waiting: int | None
+    audience: Audience
+
+
+class Session:
+    """The connection and cache that work inside a transaction uses."""
+
+    def __init__(
+        self,
+        path: Path,
+        clock: Callable[[], float],
+        room: Room | None = None,
+        *,
+        most_waiting: int | None = None,
+    ) -> None:
+        self.path = path
+        self.clock = clock
+        self.room = room or Room(path)
+        self._most_waiting = most_waiting
+        self.db = connect(path)
+        self._file = _identity(path)
+        try:
+            schema.require(self.db)
+        except BaseException:
+            self.db.close()
+            raise
+        self.log = Log(self.db, path)
+        self.woke = False
+        self._audiences: dict[str, Audience] = {}
+        self._shards: dict[int, int] = {}
+
+    def require_file(self) -> None:
+        """Raise if the open file is no longer the one at its path, where its data would be lost.
+
+        A person has deleted it, or has put a backup in its place.
+        """
+        if _identity(self.path) != self._file:
+            raise StoreUnavailable(f"{self.path} was removed or replaced while it was in use")
+
+    def forget(self) -> None:
+        """Clear the cache after a rollback."""
+        self._audiences.clear()
+        self._shards.clear()
+
+    def tenants(self, applications: Iterable[str]) -> dict[str, Tenant]:
+        """Return those of these applications that exist, as they are in this transaction."""
+        found = self.db.execute(SQL["add_applications"], (array(applications),)).get
+        return {
+            known: Tenant(
+                environment,
+                self._most_waiting if most_waiting is None else most_waiting,
+                self._audience(known, version),
+            )
+            for known, environment, most_waiting, version in _APPLICATIONS.decode(found)
+        }
+
+    def _audience(self, application: str, version: int) -> Audience:
+        audience = self._audiences.get(application)
+        if audience is None or audience.version != version:
+            documents = self.db.execute(SQL["add_endpoints"], (application,))
+            audience = Audience(version, tuple(ENDPOINT.decode(text) for (text,) in documents))
+            if len(self._audiences) >= MOST_REMEMBERED:
+                self._audiences.clear()
+            self._audiences[application] = audience
+        return audience
+
+    def add_to_lanes(self, deliveries: Mapping[int, int]) -> dict[int, tuple[int, bool]]:
+        """Assign sequence numbers in each lane; return the last, and whether the lane is awake."""
+        write_rows(
+            self.db, SQL["add_to_lanes"], [(count, lane) for lane, count in deliveries.items()]
+        )
+        found = self.db.execute(SQL["add_last_of_lanes"], (array(deliveries),)).get
+        return {lane: (last, bool(awake)) for lane, last, awake in _LANES.decode(found)}
+
+    def shard(self, lane: int) -> int | None:
+        """Return the shard of a lane; None if there is no such lane."""
+        shard = self._shards.get(lane)
+        if shard is None:
+            shard = self.db.execute(SQL["settle_shard"], (lane,)).get
+            if shard is not None:
+                if len(self._shards) >= MOST_REMEMBERED:
+                    self._shards.clear()
+                self._shards[lane] = shard
+        return shard
+
+    def held(self, leases: Iterable[Lease]) -> dict[int, int]:
+        """Return the shards and epochs of those leases that were not taken or given back.
+
+        The end of a lease does not matter here: it only says when other workers may take the shard.
+        """
+        told = json.encode([(lease.shard, lease.epoch, lease.worker) for lease in leases]).decode()
+        return _EPOCHS.decode(self.db.execute(SQL["settle_held"], (told,)).get)
+
+    def held_for(self, lanes: Iterable[int], leases: Iterable[Lease]) -> dict[int, int]:
+        """Return what `held` returns, for the shards of these lanes alone.
+
+        A worker owns many shards, and a transaction is about few of them.
+        """
+        shards = {self.shard(lane) for lane in lanes}
+        return self.held([lease for lease in leases if lease.shard in shards])
+
+    def wake(self, lanes: Iterable[int]) -> None:
+        """Wake lanes, so that their owners look at them."""
+        for lane in lanes:
+            self.db.execute(SQL["woken_awake"], (lane,))
+            self.db.execute(SQL["woken_tell"], (lane,))
+            self.woke = True
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,1 @@
+"""The schema: its version, the numbered migrations, and how they are applied."""

@@ -1,0 +1,193 @@
+"""Do one piece of a task in this store: read candidates, choose deliveries, change them."""
+
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from typing import Any, assert_never  # parameters of queries are numbers and words
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tarry.service.model.delivery import LIVE, Reason, State
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.message import Message
+from tarry.service.model.replay import SoFar
+from tarry.service.model.task import Piece, Task, Work, behind
+from tarry.service.store.sqlite.database import rows
+from tarry.service.store.sqlite.database.session import Session
+from tarry.service.store.sqlite.queries import SQL
+from tarry.service.store.sqlite.reading.lane_search import first_since
+
+LOOKED_AT = 5
+"""How many rows one piece reads for each row that it may change."""
+
+
+class Candidate(Struct, frozen=True):
+    """A message that may be replayed, and its delivery, if there is one.
+
+    `whole` says that the message has its payload and need not wait for its `deliver_at`.
+    """
+
+    accepted_at: float
+    id: str
+    number: int
+    event_type: str
+    channels: str
+    tags: str
+    whole: bool
+    seq: int | None
+    state: str | None
+    status_class: int | None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the delivery has ended."""
+        return self.state is not None and State(self.state) not in LIVE
+
+    def wanted(self, task: Task, endpoint: Endpoint) -> bool:
+        """Whether the task replays this message to the endpoint."""
+        if not self.whole:
+            return False
+        if self.state is None and not self._is_for(endpoint):
+            return False
+        state = None if self.state is None else State(self.state)
+        return task.replays.fits(self._message(task), SoFar(state, self.status_class))
+
+    def _is_for(self, endpoint: Endpoint) -> bool:
+        return endpoint.wants(self.event_type, rows.words(self.channels))
+
+    def _message(self, task: Task) -> Message:
+        return Message(
+            id=self.id,
+            application=task.application,
+            event_type=self.event_type,
+            payload=None,
+            channels=rows.words(self.channels),
+            tags=rows.words(self.tags),
+            accepted_at=self.accepted_at,
+        )
+
+
+def do_piece(session: Session, task: Task, now: float, limit: int) -> Piece:
+    """Do an unfinished task for at most `limit` more deliveries."""
+    match task.work:
+        case Work.RECOVER:
+            found, piece = _behind(session, "advance_failed", task, limit)
+            _again(session, task.lane, [seq for seq, _, _ in found], now)
+            ended = sum(ended for _, _, ended in found)
+            session.db.execute(SQL["settle_ended"], (-ended, task.lane))
+            return piece
+        case Work.DISCARD:
+            found, piece = _behind(session, "advance_live", task, limit)
+            discarded = ((now, task.lane, seq) for seq, _ in found)
+            session.db.executemany(SQL["advance_discard"], discarded)
+            session.db.execute(SQL["settle_ended"], (len(found), task.lane))
+            session.db.execute(SQL["advance_resends"], (task.lane,))
+            return piece
+        case Work.REPLAY_MISSING | Work.BULK_REPLAY:
+            return _replay(session, task, now, limit)
+        case Work.PURGE_CONTENT:
+            return _purge(session, task, limit)
+        case Work.APP_STATS | Work.EVENT_TYPE_STATS:
+            return Piece(0, task.cursor, last=True)
+        case _:
+            assert_never(task.work)
+
+
+def _behind(session: Session, query: str, task: Task, limit: int) -> tuple[list[rows.Row], Piece]:
+    """Return the deliveries that this piece changes."""
+    if not task.cursor:  # the task starts: skip the deliveries from before its time range
+        task = replace(task, cursor=str(first_since(session.db, task.lane, task.since) - 1))
+    bounds = _bounds(task, limit, since=task.since, after=int(task.cursor), lane=task.lane)
+    with closing(session.db.execute(SQL[query], bounds)) as found:
+        return _concerned(found, task, limit)
+
+
+def _replay(session: Session, task: Task, now: float, limit: int) -> Piece:
+    endpoint = rows.ENDPOINT.decode(session.db.execute(SQL["settle_endpoint"], (task.lane,)).get)
+    bounds = _bounds_of_messages(
+        task,
+        limit,
+        lane=task.lane,
+        now=now,
+        classed=task.replays.status_class is not None,
+    )
+    with closing(session.db.execute(SQL["advance_messages"], bounds)) as read:
+        candidates = (Candidate(*row) for row in read)
+        found = (
+            (behind(one.accepted_at, one.id), one.wanted(task, endpoint), one) for one in candidates
+        )
+        concerned, piece = _concerned(found, task, limit)
+    known = [one for _, _, one in concerned]
+    _again(session, task.lane, [one.seq for one in known if one.seq is not None], now)
+    ended = sum(one.ended for one in known)
+    session.db.execute(SQL["settle_ended"], (-ended, task.lane))
+    _deliver(session, task.lane, [one.number for one in known if one.seq is None], now)
+    return piece
+
+
+def _purge(session: Session, task: Task, limit: int) -> Piece:
+    bounds = _bounds_of_messages(task, limit)
+    found = [
+        (behind(accepted_at, known), full, number)
+        for accepted_at, known, full, number in session.db.execute(SQL["advance_payloads"], bounds)
+    ]
+    concerned, piece = _concerned(found, task, limit)
+    session.db.executemany(SQL["sweep_payload"], ((number,) for _, _, number in concerned))
+    return piece
+
+
+def _bounds_of_messages(task: Task, limit: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401  parameters of any type
+    at, after = task.place
+    return _bounds(task, limit, application=task.application, at=at, after=after, **more)
+
+
+def _bounds(task: Task, limit: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401  parameters of any type
+    return {
+        "until": task.end,
+        "limit": limit * LOOKED_AT,
+        **more,
+    }
+
+
+def _concerned(found: Iterable[rows.Row], task: Task, limit: int) -> tuple[list[rows.Row], Piece]:
+    """Return the rows that are to be changed, at most `limit` of them, and the piece.
+
+    A row starts with the cursor value behind it and with whether it is to be changed. No row is
+    read beyond the last one that is changed: all writers wait meanwhile.
+    """
+    concerned: list[rows.Row] = []
+    cursor, looked_at = task.cursor, 0
+    for row in found:
+        cursor, looked_at = row[0], looked_at + 1
+        if row[1]:
+            concerned.append(row)
+            if len(concerned) == limit:
+                return concerned, Piece(limit, str(cursor), last=False)
+    return concerned, Piece(len(concerned), str(cursor), last=looked_at < limit * LOOKED_AT)
+
+
+def _again(session: Session, lane: int, seqs: Sequence[int], now: float) -> None:
+    session.db.executemany(SQL["advance_again"], ((now, lane, seq) for seq in seqs))
+    _stir(session, lane, len(seqs))
+
+
+def _deliver(session: Session, lane: int, messages: Sequence[int], now: float) -> None:
+    if not messages:
+        return
+    last, _ = session.add_to_lanes({lane: len(messages)})[lane]
+    state, reason = State.READY.value, Reason.REPLAYED.value
+    first = last - len(messages) + 1
+    session.db.executemany(
+        SQL["add_delivery"],
+        (
+            (lane, seq, message, state, reason, None, now, None)
+            for seq, message in enumerate(messages, start=first)
+        ),
+    )
+    _stir(session, lane, len(messages))
+
+
+def _stir(session: Session, lane: int, deliveries: int) -> None:
+    """Wake a lane that got a delivery while at rest."""
+    if deliveries and not session.db.execute(SQL["lane_awake"], (lane,)).get:
+        session.wake([lane])

@@ -1,0 +1,145 @@
+"""Tasks in this store: adding them, choosing the next one, saving their progress."""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any  # the result of a task is JSON
+
+import apsw
+
+from tarry.errors import NotFound
+from tarry.service.failpoints import hit
+from tarry.service.model.application import shard_of
+from tarry.service.model.lane import Lease
+from tarry.service.model.task import (
+    FIRST_TENANT,
+    IN_PIECES,
+    REPLAYS,
+    Task,
+    Tenant,
+    Work,
+    standing_for,
+)
+from tarry.service.store.sqlite.database import rows
+from tarry.service.store.sqlite.database.session import Session
+from tarry.service.store.sqlite.database.threads import Threads
+from tarry.service.store.sqlite.queries import SQL
+from tarry.service.store.sqlite.queue.advance import do_piece
+
+
+class SqliteTasks:
+    """See `tasks.Tasks`."""
+
+    _threads: Threads
+
+    async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
+        """Save a task and wake its lane; return the task."""
+
+        def work(session: Session) -> Task:
+            standing = task
+            if most_pending is not None:
+                known = _pending(session.db, task.lane)
+                standing = standing_for(task, known, pending=len(known), most=most_pending)
+            if standing is task:
+                put_task(session, task)
+            session.wake([task.lane] if task.lane else [])
+            hit("task.before")
+            return standing
+
+        added = await self._threads.write(work)
+        hit("task.after")
+        return added
+
+    async def get_task(self, task: str) -> Task:
+        """Return the task with this id."""
+        return await self._threads.browse(lambda db: _get(db, task))
+
+    async def tasks(self, application: str) -> list[Task]:
+        """Return an application's tasks, newest first."""
+        asked = (application,)
+        return await self._threads.browse(
+            lambda db: [rows.TASK.decode(text) for (text,) in db.execute(SQL["tasks"], asked)]
+        )
+
+    async def task(
+        self,
+        shards: Sequence[int],
+        works: Collection[Work] = IN_PIECES,
+        *,
+        after: Tenant = FIRST_TENANT,
+    ) -> Task | None:
+        """Return the oldest unfinished task of these kinds, of the next tenant in these shards."""
+        asked = (*after, rows.array(shards), rows.array(works))
+
+        def work(db: apsw.Connection) -> Task | None:
+            document = db.execute(SQL["task"], asked).get
+            return None if document is None else rows.TASK.decode(document)
+
+        return await self._threads.read(work)
+
+    async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
+        """Do a task for at most `limit` more deliveries."""
+
+        def work(session: Session) -> Task:
+            if shard_of(task.application) not in session.held([lease]):
+                return task
+            stored = _get(session.db, task.id)
+            if stored.finished_at is not None:
+                return stored
+            after = stored.after(do_piece(session, stored, now, limit), now)
+            put_task(session, after)
+            hit("advance.before")
+            return after
+
+        after = await self._threads.write(work)
+        hit("advance.after")
+        return after
+
+    async def finish(self, task: Task, data: dict[str, Any], *, now: float, lease: Lease) -> Task:
+        """Finish a task with its result."""
+        return await self._end(task, lease, lambda stored: stored.finished(data, now))
+
+    async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:
+        """Finish a task that cannot be done."""
+        return await self._end(task, lease, lambda stored: stored.given_up(why, now))
+
+    async def _end(self, task: Task, lease: Lease, ended: Callable[[Task], Task]) -> Task:
+        def work(session: Session) -> Task:
+            if shard_of(task.application) not in session.held([lease]):
+                return task
+            stored = _get(session.db, task.id)
+            if stored.finished_at is None:
+                stored = ended(stored)
+                put_task(session, stored)
+            return stored
+
+        return await self._threads.write(work)
+
+
+def put_task(session: Session, task: Task) -> None:
+    """Save a task, or its progress."""
+    session.db.execute(
+        SQL["add_task"],
+        {
+            "id": task.id,
+            "work": task.work.value,
+            "environment": task.environment,
+            "application": task.application,
+            "lane": task.lane,
+            "shard": shard_of(task.application),
+            "created_at": task.created_at,
+            "finished_at": task.finished_at,
+            "document": rows.document(task),
+        },
+    )
+
+
+def _pending(db: apsw.Connection, lane: int) -> list[Task]:
+    """Return a lane's unfinished replays, oldest first."""
+    asked = (lane, rows.array(REPLAYS))
+    return [rows.TASK.decode(text) for (text,) in db.execute(SQL["add_task_pending"], asked)]
+
+
+def _get(db: apsw.Connection, task: str) -> Task:
+    document = db.execute(SQL["get_task"], (task,)).get
+    if document is None:
+        raise NotFound("task", task)
+    return rows.TASK.decode(document)

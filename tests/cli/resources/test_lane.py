@@ -1,0 +1,114 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tarry.cli.commands import tarry
+from tarry.cli.resources.lane import REFUSALS, SHARED, of_delivery
+from tarry.core.policy import RetryAfter
+from tarry.service.dispatch.outcomes.judge import REFUSING
+from tarry.service.explain import Scope
+from tarry.service.model.settings import DELIVERY
+from tests.cli.scripted import scripted
+from tests.cli.shell import Shell
+
+
+@pytest.fixture
+def endpoint(shell: Shell) -> str:
+    made: str = shell.json("endpoint", "create", "shop", "https://example.com/in")["id"]
+    return made
+
+
+def test_an_endpoint_is_paused_and_resumed(shell: Shell, endpoint: str) -> None:
+    assert shell.out("endpoint", "pause", "shop", endpoint) == f"{endpoint} is paused\n"
+    assert shell.json("endpoint", "lane", "shop", endpoint)["standing"] == "paused"
+    code, said = shell.wrong("endpoint", "probe", "shop", endpoint)
+    assert (code, "400 not_enabled" in said) == (1, True)
+    assert shell.json("endpoint", "resume", "shop", endpoint)["standing"] == "enabled"
+
+
+def test_its_lane_is_shown(shell: Shell, endpoint: str) -> None:
+    said = shell.out("endpoint", "lane", "shop", endpoint)
+    assert said.splitlines() == [
+        "state    healthy",
+        "meaning  Messages are sent as they arrive.",
+        "waiting  0",
+    ]
+    assert shell.json("endpoint", "probe", "shop", endpoint)["phase"] == "closed"
+
+
+def test_a_lane_that_sends_nothing_is_not_said_to_send(shell: Shell, endpoint: str) -> None:
+    shell.out("endpoint", "pause", "shop", endpoint)
+    said = shell.out("endpoint", "lane", "shop", endpoint)
+    assert said.startswith("state    paused\nmeaning  Nothing is sent. New messages wait")
+
+
+def test_every_shared_scope_has_its_words() -> None:
+    assert {*SHARED, "endpoint"} == set(Scope)
+
+
+def test_one_that_is_down_says_since_when_and_when_it_is_probed() -> None:
+    lane = {
+        "phase": "open",
+        "shared": True,
+        "scope": "origin",
+        "standing": "enabled",
+        "backlog": 3,
+        "failures": 5,
+        "pace": None,
+        "capacity": 41.26,
+        "acceptedAt": None,
+        "doneAt": None,
+        **dict.fromkeys(("failingSince", "downSince", "probeAt"), "2020-01-01T00:00:00Z"),
+    }
+    typed = ("endpoint", "lane", "shop", "till", "--key", "k", "--server")
+    words = {"lanes": [{"name": "open", "label": "down", "meaning": "It only gets probes."}]}
+    answers = [(200, json.dumps(one).encode()) for one in (lane, words)]
+    with scripted(*answers) as (server, _):
+        said = CliRunner().invoke(tarry, [*typed, server.url]).stdout
+    found = dict(line.split("  ", 1) for line in said.splitlines())
+    assert found["state"].strip() == "down"
+    assert found["meaning"].strip() == "It only gets probes."
+    assert found["affected"].strip() == "the whole host"
+    assert found["capacity"].strip() == "41.3/s"
+    assert "due since" in found["next probe"]
+    assert "last success" not in found
+
+
+def test_of_a_policy_only_what_concerns_deliveries_is_said() -> None:
+    said = " ".join(of_delivery(DELIVERY))
+    assert "It makes up to 9 attempts" in said
+    assert "(Retry-After) are honoured up to 60 min; longer ones are cut." in said
+    assert "gives up and hands it on" not in said
+    assert "Inside another retry" not in said
+    assert REFUSALS in said
+    assert set(re.findall(r"\d+", REFUSALS)) == set(map(str, REFUSING))
+    ignored = of_delivery(DELIVERY.replace(retry_after=RetryAfter(honour=False)))
+    assert ignored[-1] == "Waits that the endpoint asks for (Retry-After) are ignored."
+
+
+def test_a_policy_is_given_shown_and_taken_away(shell: Shell, endpoint: str, folder: Path) -> None:
+    (folder / "p.toml").write_text("attempts = 3\n")
+    way = ("endpoint", "policy", "shop", endpoint)
+    assert shell.out(*way).startswith("from: default\n")
+    given = shell.json(*way, "--set", "p.toml")
+    assert (given["source"], given["policy"]["attempts"]) == ("endpoint", 3)
+    assert "up to 3 attempts" in shell.out(*way)
+    assert shell.json(*way, "--clear")["source"] == "default"
+    assert shell.wrong(*way, "--clear", "--set", "p.toml")[0] == 2
+    assert shell.wrong(*way, "--set", "gone.toml")[0] == 2
+
+
+def test_what_became_of_messages_is_counted(shell: Shell, endpoint: str) -> None:
+    shell.out("endpoint", "pause", "shop", endpoint)
+    shell.out("send", "shop", "order.paid")
+    counts = shell.json("endpoint", "stats", "shop", endpoint, "--since", "1h")
+    assert counts["messages"]["pending"] == 1
+    assert counts["attempts"] == {"success": 0, "fail": 0, "canceled": 0}
+    said = shell.out("endpoint", "stats", "shop", endpoint)
+    assert "Pending" in said
+    assert "attempts" in said
+    code, words = shell.wrong("endpoint", "stats", "shop", endpoint, "--since", "90d")
+    assert (code, "28 days" in words) == (1, True)

@@ -1,0 +1,134 @@
+"""Read from parsed source how a package is built: its imports, classes, functions and writes."""
+
+import ast
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+
+def modules(sources: Path, paths: Collection[Path]) -> dict[str, ast.Module]:
+    """Return the Python files among `paths`, parsed, by dotted names as seen from `sources`."""
+    parsed = {}
+    for path in paths:
+        if path.suffix == ".py":
+            parts = path.relative_to(sources).with_suffix("").parts
+            name = ".".join(parts).removesuffix(".__init__")
+            parsed[name] = ast.parse(path.read_text())
+    return parsed
+
+
+def imports(tree: ast.Module, names: Collection[str]) -> set[str]:
+    """Return those of the named modules that a module imports, also for its types alone."""
+    imported = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            imported |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            imported |= {alias.name for alias in node.names}
+    return imported & set(names)
+
+
+def in_cycles(trees: Mapping[str, ast.Module]) -> list[str]:
+    """Return the modules that lead back to themselves by their imports."""
+    graph = {name: imports(tree, trees.keys()) - {name} for name, tree in trees.items()}
+    return [name for name in graph if name in _reached(name, graph)]
+
+
+def _reached(start: str, graph: Mapping[str, set[str]]) -> set[str]:
+    seen: set[str] = set()
+    ahead = list(graph[start])
+    while ahead:
+        module = ahead.pop()
+        if module not in seen:
+            seen.add(module)
+            ahead += graph[module]
+    return seen
+
+
+def outside_writes(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Find assignments to fields of something else than `self`: the line, and what is written."""
+    for node in ast.walk(tree):
+        for target in _targets(node):
+            for part in ast.walk(target):
+                written = isinstance(getattr(part, "ctx", None), ast.Store | ast.Del)
+                if written and isinstance(part, ast.Attribute) and not _is_self(part.value):
+                    yield part.lineno, ast.unparse(part)
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in {"self", "cls"}
+
+
+def _targets(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.Assign | ast.Delete):
+        return node.targets
+    if isinstance(node, ast.AugAssign | ast.AnnAssign):
+        return [node.target]
+    if isinstance(node, ast.withitem) and node.optional_vars is not None:
+        return [node.optional_vars]
+    return []
+
+
+def function_lengths(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Find the functions with their lines, signature and docstring left out."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            lines = (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+            yield node.name, lines
+
+
+def split_classes(trees: Mapping[str, ast.Module]) -> dict[str, list[str]]:
+    """Return the classes that are put together from classes of other modules, with these parts.
+
+    Such a class has two or more bases from other modules. A single base is a kind of thing, not a
+    part of one, and so are protocols and exceptions.
+    """
+    defined = {
+        (name, node.name): node
+        for name, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    split = {}
+    for (module, name), node in defined.items():
+        came_from = _came_from(trees[module])
+        bases = [came_from.get(ast.unparse(base).partition("[")[0]) for base in node.bases]
+        parts = [base for base in bases if base in defined and not _is_a_kind(defined[base])]
+        if len(parts) > 1:
+            split[f"{module}.{name}"] = [f"{module}.{name}" for module, name in parts]
+    return split
+
+
+def _came_from(tree: ast.Module) -> dict[str, tuple[str, str]]:
+    """Return the module and the name there of everything that a module imports by name."""
+    return {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+
+
+def _is_a_kind(node: ast.ClassDef) -> bool:
+    bases = {ast.unparse(base).partition("[")[0] for base in node.bases}
+    return "Protocol" in bases or node.name.endswith("Error")
+
+
+def protocol_methods(trees: Mapping[str, ast.Module], module: str) -> dict[str, list[str]]:
+    """Return the methods of a module's protocols, and of the protocols that it imports.
+
+    A method is listed once, under the protocol that defines it. Callbacks, whose only method is
+    `__call__`, have none.
+    """
+    names = {module, *imports(trees[module], trees.keys())}
+    return {
+        node.name: [
+            part.name
+            for part in node.body
+            if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) and part.name != "__call__"
+        ]
+        for name in sorted(names)
+        for node in ast.walk(trees[name])
+        if isinstance(node, ast.ClassDef)
+        and "Protocol" in {ast.unparse(base) for base in node.bases}
+    }

@@ -1,0 +1,86 @@
+"""The measures of structure see what they are meant to see, on small sources."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.measure.structure import (
+    function_lengths,
+    imports,
+    in_cycles,
+    modules,
+    outside_writes,
+    protocol_methods,
+    split_classes,
+)
+
+
+def parsed(sources: dict[str, str]) -> dict[str, ast.Module]:
+    return {name: ast.parse(source) for name, source in sources.items()}
+
+
+def test_modules_have_the_names_they_are_imported_by(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    paths = [tmp_path / "a/__init__.py", tmp_path / "a/b.py", tmp_path / "a/c.sql"]
+    for path in paths:
+        path.touch()
+    assert list(modules(tmp_path, paths)) == ["a", "a.b"]
+
+
+def test_imports_are_seen_in_every_form_and_place() -> None:
+    source = "import a.b\nfrom a import c\ndef f():\n    from a.d import e\nimport os"
+    assert imports(ast.parse(source), {"a.b", "a.c", "a.d", "a.z"}) == {"a.b", "a.c", "a.d"}
+
+
+def test_a_cycle_by_types_alone_counts() -> None:
+    typed = "if TYPE_CHECKING:\n    from a import B"
+    trees = parsed({"a": "from b import C", "b": typed, "c": "import a"})
+    assert in_cycles(trees) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("lane.hungry = True", ["lane.hungry"]),
+        ("self.lane.hungry += 1", ["self.lane.hungry"]),
+        ("a, lane.b = 1, 2", ["lane.b"]),
+        ("del lane.b", ["lane.b"]),
+        ("lane.b: int = 1", ["lane.b"]),
+        ("with a as lane.b: pass", ["lane.b"]),
+        ("self.b = lane.b", []),
+        ("lanes[1] = 2", []),
+    ],
+)
+def test_writes_from_outside_are_seen(source: str, found: list[str]) -> None:
+    assert [what for _, what in outside_writes(ast.parse(source))] == found
+
+
+def test_the_length_of_a_function_leaves_out_signature_and_docstring() -> None:
+    source = 'def f(\n    a,\n):\n    """Words."""\n    x = 1\n    return x\n\nasync def g(): pass'
+    assert list(function_lengths(ast.parse(source))) == [("f", 2), ("g", 1)]
+
+
+def test_a_class_of_several_parts_from_other_modules_is_split() -> None:
+    trees = parsed(
+        {
+            "parts": "class A: pass\nclass B: pass\nclass P(Protocol): pass\nclass E(Error): pass",
+            "whole": "from parts import A, B as C, P\nclass Split(A, C): pass\n"
+            "class One(A, P): pass\nclass Here: pass\nclass Near(A, Here): pass",
+        }
+    )
+    assert split_classes(trees) == {"whole.Split": ["parts.A", "parts.B"]}
+
+
+def test_methods_of_protocols_count_once_where_they_are_defined() -> None:
+    trees = parsed(
+        {
+            "contract": "from other import Other\nclass Queue(Protocol):\n    def take(self): ...\n"
+            "class Nudge(Protocol):\n    def __call__(self): ...\n"
+            "class Store(Queue, Other, Protocol): pass\nclass Value:\n    def no(self): ...",
+            "other": "class Other(Protocol):\n    async def give(self): ...",
+            "third": "class Third(Protocol):\n    def unseen(self): ...",
+        }
+    )
+    methods = protocol_methods(trees, "contract")
+    assert methods == {"Queue": ["take"], "Nudge": [], "Store": [], "Other": ["give"]}

@@ -1,0 +1,51 @@
+from urllib.parse import unquote
+
+import pytest
+
+from tarry.service.api.http.problem import Invalid
+from tarry.service.api.http.request import Request, path_of
+
+
+def asked(**headers: str) -> Request:
+    named = {name.replace("_", "-").encode(): value.encode() for name, value in headers.items()}
+    return Request(method="GET", path="/", query=b"", headers=named)
+
+
+def test_a_request_says_where_this_server_is() -> None:
+    assert asked(host="hooks.example:8400").base == "http://hooks.example:8400"
+    assert asked().base == ""
+
+
+@pytest.mark.parametrize(
+    ("headers", "base"),
+    [
+        ({"x_forwarded_proto": "https"}, "https://inside:8400"),
+        ({"x_forwarded_proto": "https, http", "x_forwarded_host": "a.b, c"}, "https://a.b"),
+        ({"x_forwarded_proto": "http"}, "http://inside:8400"),
+        ({"x_forwarded_proto": "javascript"}, "http://inside:8400"),
+    ],
+)
+def test_who_came_by_way_of_a_proxy_is_told_where_that_is(
+    headers: dict[str, str], base: str
+) -> None:
+    assert asked(host="inside:8400", **headers).base == base
+
+
+def test_an_idempotency_key_is_there_or_not_and_not_too_long() -> None:
+    assert asked(idempotency_key="a").idempotency_key == "a"
+    assert asked(idempotency_key="").idempotency_key is None
+    assert asked().idempotency_key is None
+    with pytest.raises(Invalid, match="255"):
+        _ = asked(idempotency_key="a" * 256).idempotency_key
+
+
+@pytest.mark.parametrize(
+    ("raw", "path"),
+    [
+        (b"/app/caf%C3%A9", "/app/caf\u00e9"),
+        (b"/app/a%2Fb%2fc", "/app/a%2Fb%2Fc"),
+        (b"/app/%C3%A9%2F", "/app/\u00e9%2F"),
+    ],
+)
+def test_a_slash_that_was_quoted_parts_nothing(raw: bytes, path: str) -> None:
+    assert path_of({"raw_path": raw, "path": unquote(raw.decode())}) == path

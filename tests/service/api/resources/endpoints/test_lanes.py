@@ -1,0 +1,194 @@
+"""Lanes over HTTP: how the sending to an endpoint goes, and a hand on it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tarry.service.api.resources.attempts.statuses import StatusText
+from tarry.service.hooks import Hooks
+from tarry.service.model.delivery import Reason, State
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.testing.receiver import Receiver
+from tests.service.api.delivering import APP, PATIENT, SLOW, delivering, sent, until
+
+pytestmark = pytest.mark.anyio
+
+MAIN = f"{APP}/endpoint/main"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+async def hooks(path: Path) -> AsyncIterator[Hooks]:
+    async with delivering(path) as hooks:
+        yield hooks
+
+
+@pytest.fixture
+async def endpoint(hooks: Hooks, receiver: Receiver) -> Endpoint:
+    shop = await hooks.application("shop")
+    return await hooks.add_endpoint(shop, receiver.url, uid="main")
+
+
+async def lane(client: httpx.AsyncClient) -> dict[str, Any]:
+    answer = await client.get(f"{MAIN}/lane")
+    assert answer.status_code == 200, answer.text
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+@pytest.mark.usefixtures("endpoint")
+async def test_a_lane_without_anything_to_do_is_closed(client: httpx.AsyncClient) -> None:
+    assert await lane(client) == {
+        "phase": "closed",
+        "shared": False,
+        "scope": "endpoint",
+        "standing": "enabled",
+        "backlog": 0,
+        "pace": None,
+        "capacity": None,
+        "acceptedAt": None,
+        "failingSince": None,
+        "failures": 0,
+        "downSince": None,
+        "probeAt": None,
+        "doneAt": None,
+    }
+
+
+@pytest.mark.slow
+async def test_an_endpoint_that_is_down_is_probed_when_somebody_asks(
+    client: httpx.AsyncClient, hooks: Hooks, receiver: Receiver
+) -> None:
+    shop = await hooks.application("shop")
+    await hooks.add_endpoint(shop, receiver.url, uid="main", policy=PATIENT)
+    receiver.go_down(503)
+    for _ in range(20):
+        await sent(client)
+    way = "/endpoint/main/msg"
+    while (told := await lane(client))["phase"] != "open":
+        await until(client, way, len)
+    assert told["backlog"] == 20
+    assert told["failures"] >= 5
+    for field in ("failingSince", "downSince", "probeAt"):
+        assert datetime.fromisoformat(told[field]).year > 2000
+    before = len(receiver.arrivals)
+    while len(receiver.arrivals) < before + 4:  # probes alone come ever later
+        answer = await client.post(f"{MAIN}/probe")
+        assert answer.status_code == 202
+        assert answer.json()["phase"] == "open"
+        await until(client, way, len)
+    receiver.come_back()
+    await client.post(f"{MAIN}/probe")
+    await until(client, way, lambda found: {one["status"] for one in found} == {0})
+    told = await lane(client)
+    assert (told["backlog"], told["failingSince"], told["probeAt"]) == (0, None, None)
+    assert told["acceptedAt"] is not None
+
+
+async def none_is_sent_to(hooks: Hooks) -> None:
+    """Wait until the dispatcher has no endpoint at hand that it takes for enabled."""
+    assert hooks.dispatcher is not None
+    held = hooks.dispatcher.shards.owned
+    async with asyncio.timeout(120):
+        while any(  # noqa: ASYNC110  nobody tells
+            lane.endpoint.standing is Standing.ENABLED
+            for shard in held.values()
+            for lane in shard.lanes.values()
+        ):
+            await asyncio.sleep(0.01)
+
+
+async def test_a_paused_endpoint_gets_nothing_until_it_is_resumed(
+    client: httpx.AsyncClient, hooks: Hooks, receiver: Receiver
+) -> None:
+    shop = await hooks.application("shop")
+    await hooks.add_endpoint(shop, receiver.url, uid="main")
+    await until(client, f"/attempt/msg/{await sent(client)}", len)  # it is known by now
+    for _ in range(2):
+        answer = await client.post(f"{MAIN}/pause")
+        assert (answer.status_code, answer.json()["standing"]) == (200, "paused")
+    await none_is_sent_to(hooks)
+    known = await sent(client)
+    told = await lane(client)
+    assert (told["standing"], told["backlog"]) == ("paused", 1)
+    answer = await client.post(f"{MAIN}/probe")
+    assert (answer.status_code, answer.json()["code"]) == (400, "not_enabled")
+    why = (await client.get(f"{APP}/msg/{known}/endpoint/main/explain")).json()
+    assert (why["state"], why["reason"], why["nextAt"]) == ("ready", "paused", None)
+    assert len(receiver.arrivals) == 1
+    answer = await client.post(f"{MAIN}/resume")
+    assert (answer.status_code, answer.json()["standing"]) == (200, "enabled")
+    await until(client, f"/attempt/msg/{known}", len)
+
+
+async def test_a_disabled_endpoint_is_resumed_too(
+    client: httpx.AsyncClient, hooks: Hooks, endpoint: Endpoint
+) -> None:
+    await hooks.change_endpoint(endpoint, standing=Standing.DISABLED)
+    told = (await client.post(f"{MAIN}/resume")).json()
+    assert (told["standing"], told["disabled"]) == ("enabled", False)
+
+
+async def test_a_delivery_is_explained_while_it_waits_and_when_it_ended(
+    client: httpx.AsyncClient, hooks: Hooks, receiver: Receiver
+) -> None:
+    shop = await hooks.application("shop")
+    await hooks.add_endpoint(shop, receiver.url, uid="main", policy=SLOW)
+    receiver.script([500])
+    known = await sent(client, eventId="e-1")
+    await until(client, f"/attempt/msg/{known}", len)
+    way = f"{APP}/msg/e-1/endpoint/main/explain"
+    why = (await client.get(way)).json()
+    assert (why["state"], why["reason"]) == ("waiting", "backoff")
+    assert datetime.fromisoformat(why["nextAt"]).year > 2000
+    first, attempt = why["sentences"]
+    assert first.startswith("Waiting: backoff. The last attempt failed")
+    assert ": 500" in attempt
+    await client.post(f"{APP}/msg/{known}/cancel")
+    why = (await client.get(way)).json()
+    assert (why["state"], why["reason"], why["nextAt"]) == ("cancelled", "cancelled", None)
+
+
+async def test_the_words_for_states_and_reasons_are_listed(client: httpx.AsyncClient) -> None:
+    tables = (await client.get("/api/v1/vocabulary")).json()
+    names = {table: [words["name"] for words in entries] for table, entries in tables.items()}
+    assert names["states"] == list(State)
+    assert names["reasons"] == list(Reason)
+    assert set(names["statuses"]) == set(StatusText)
+    assert {"closed", "open", "paced", "paused", "disabled", "parked"} <= set(names["lanes"])
+    (down,) = (words for words in tables["reasons"] if words["name"] == "lane open")
+    assert down.pop("meaning").startswith("Only probes are sent until one succeeds.")
+    assert down == {
+        "name": "lane open",
+        "label": "endpoint down",
+        "endedBy": "a probe that succeeds",
+        "state": "waiting",
+    }
+
+
+async def test_what_is_not_there_cannot_be_looked_at(
+    client: httpx.AsyncClient, hooks: Hooks, endpoint: Endpoint
+) -> None:
+    await hooks.application("other")
+    known = await sent(client)
+    later = await hooks.add_endpoint(await hooks.application("shop"), endpoint.url)
+    for method, way in (
+        ("GET", f"/app/other/endpoint/{endpoint.id}/lane"),
+        ("POST", f"/app/other/endpoint/{endpoint.id}/pause"),
+        ("POST", f"/app/other/endpoint/{endpoint.id}/resume"),
+        ("POST", f"/app/other/endpoint/{endpoint.id}/probe"),
+        ("GET", f"/app/other/msg/{known}/endpoint/{endpoint.id}/explain"),
+        ("GET", f"/app/shop/msg/{known}/endpoint/{later.id}/explain"),
+    ):
+        answer = await client.request(method, f"/api/v1{way}")
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")

@@ -1,0 +1,144 @@
+from typing import Any
+
+import msgspec
+import pytest
+
+from tarry.service.api.http.problem import Invalid
+from tarry.service.api.resources.event_types.schema_weight import MOST_BYTES
+from tarry.service.api.resources.event_types.schemas import (
+    check_payload,
+    check_weight,
+    example,
+    newest,
+    read_schemas,
+)
+
+
+def text(**schemas: Any) -> str:  # noqa: ANN401  any JSON
+    return msgspec.json.encode({name.strip("_"): one for name, one in schemas.items()}).decode()
+
+
+def test_schemas_are_kept_as_they_came() -> None:
+    raw = b'{"1":{"type" : "object", "default":1.0,"z":1.50}}'
+    assert read_schemas(msgspec.json.decode(raw, type=dict[str, msgspec.Raw])) == raw.decode()
+
+
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        (b'{"readOnly": 15}', ["readOnly"]),
+        (b'{"properties": {"a": {"type": "obj"}}}', ["properties", "a", "type"]),
+        (b'{"pattern": "("}', ["pattern"]),
+        (b"5", []),
+        (b'{"$ref": "http://127.0.0.1:1/x.json"}', []),
+        (b'{"$ref": "file:///etc/hostname"}', []),
+        (b'{"$schema": "http://127.0.0.1:1/x.json"}', []),
+        (b'{"not":' * 1500 + b"{}" + b"}" * 1500, []),
+    ],
+)
+def test_what_is_no_schema_is_refused_with_its_place(schema: bytes, place: list[str]) -> None:
+    with pytest.raises(Invalid) as refused:
+        read_schemas({"2": msgspec.Raw(schema)})
+    assert refused.value.place == ["body", "schemas", "2", *place]
+
+
+def test_a_schema_may_refer_to_itself_as_long_as_nothing_is_held_against_it() -> None:
+    schema = b'{"properties": {"a": {"$ref": "#"}}, "type": "object"}'
+    kept = read_schemas({"1": msgspec.Raw(schema)})
+    with pytest.raises(Invalid, match="it refers to itself; write it out") as refused:
+        check_weight(kept)
+    assert refused.value.place == ["body", "schemas", "1"]
+    with pytest.raises(Invalid, match="it refers to itself"):
+        check_payload(schema.decode(), b"{}", ["body"])
+
+
+def test_a_schema_that_is_checked_with_is_not_too_long() -> None:
+    check_weight(text(_1={"title": "a" * (MOST_BYTES - 100)}))
+    check_weight(text(_1={"title": "a" * MOST_BYTES}, _2={}))
+    check_weight("{}")
+    with pytest.raises(Invalid, match=f"at most {MOST_BYTES} will do"):
+        check_weight(text(_1={"title": "a" * MOST_BYTES}))
+
+
+def test_older_drafts_are_the_usual_ones() -> None:
+    schema = '{"properties": {"a": {"items": [{"type": "null"}]}}}'
+    check_payload(schema, b'{"a": [null, 1]}', ["body"])
+    with pytest.raises(Invalid) as refused:
+        check_payload(schema, b'{"a": [1]}', ["body"])
+    assert refused.value.place == ["body", "a", "0"]
+
+
+def test_of_a_long_payload_it_is_not_said_where_it_does_not_fit() -> None:
+    schema = '{"properties": {"a": {"items": {"type": "integer"}}}}'
+    fits = msgspec.json.encode({"a": [1] * 30_000})
+    check_payload(schema, fits, ["body"])
+    with pytest.raises(Invalid, match="does not fit its schema, and is too long") as refused:
+        check_payload(schema, fits.replace(b"1", b'"1"'), ["body"])
+    assert refused.value.place == ["body"]
+
+
+def test_a_payload_that_would_take_too_long_is_refused() -> None:
+    schema = msgspec.json.encode({"enum": list(range(4000))}).decode()
+    with pytest.raises(Invalid, match="at most 20000000 will do"):
+        check_payload(schema, msgspec.json.encode({"a": [1] * 6000}), ["body"])
+
+
+@pytest.mark.parametrize(
+    ("schemas", "wanted"),
+    [
+        (text(_1="a", _2="b"), ("2", b'"b"')),
+        (text(_9="a", _10="b"), ("10", b'"b"')),
+        (text(v1="a", v2="b"), ("v2", b'"b"')),
+        (text(_1="b", draft="a"), ("1", b'"b"')),
+        ("{}", None),
+    ],
+)
+def test_the_newest_schema_is_the_one_of_the_highest_version(
+    schemas: str, wanted: tuple[str, bytes] | None
+) -> None:
+    found = newest(schemas)
+    assert wanted == (None if found is None else (found[0], bytes(found[1])))
+
+
+def test_numbers_that_look_alike_are_not_compared_without_end() -> None:
+    payload = msgspec.json.encode({"a": [2**62 + number for number in range(2000)]})
+    check_payload('{"maxProperties": 9}', payload, ["body"])
+    with pytest.raises(Invalid, match="steps; at most 20000000 will do"):
+        check_payload(r'{"properties": {"a": {"unique\u0049tems": true}}}', payload, ["body"])
+
+
+@pytest.mark.parametrize("pattern", ["^((?=a)a+)+b$", r"^(a+)+\1b$", "((a{99}){99}){99}"])
+def test_a_pattern_that_might_take_for_ever_is_not_checked_with(pattern: str) -> None:
+    schema = {"properties": {"a": {"pattern": pattern}}}
+    if "99" not in pattern:  # that one is no use to anybody
+        read_schemas({"1": msgspec.Raw(msgspec.json.encode(schema))})
+    with pytest.raises(Invalid, match="looks ahead or back or is too large; patterns without"):
+        check_weight(text(_1=schema))
+    with pytest.raises(Invalid, match="looks ahead or back"):
+        check_payload(msgspec.json.encode(schema).decode(), b"{}", ["body"])
+
+
+def test_patterns_are_checked_with() -> None:
+    schema = r'{"properties": {"a": {"pattern": "^[\\w.+-]+@[\\w-]+\\.[\\w.-]{1,64}$"}}}'
+    check_weight(f'{{"1":{schema}}}')
+    check_payload(schema, b'{"a": "jane@example.com"}', ["body"])
+    with pytest.raises(Invalid) as refused:
+        check_payload(schema, b'{"a": "jane"}', ["body"])
+    assert refused.value.place == ["body", "a"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "index", "wanted"),
+    [
+        ({"examples": [{"n": 1}, {"n": 2}]}, 0, b'{"n":1}'),
+        ({"examples": [{"n": 1}, {"n": 2}]}, 1, b'{"n":2}'),
+        ({"examples": [{"n": 1}, {"n": 2}]}, 7, b'{"n":1}'),
+        ({"example": {"n": 3}}, 5, b'{"n":3}'),
+        ({"examples": [], "example": {"n": 3}}, 0, b'{"n":3}'),
+        ({"examples": ["no object"]}, 0, None),
+        ({}, 0, None),
+        (True, 0, None),
+    ],
+)
+def test_an_example_is_chosen(schema: object, index: int, wanted: bytes | None) -> None:
+    assert example(text(_1=schema), index) == wanted

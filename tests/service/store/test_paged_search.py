@@ -1,0 +1,111 @@
+"""A list is looked through in pieces, and what is found is what is there."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarry.service.model.listing import LOOK, Cut
+from tarry.service.store.paged_search import (
+    MOST,
+    MOST_COUNTED,
+    BinarySearch,
+    Row,
+    count_rows,
+    search_page,
+)
+
+
+class Rows:
+    """Numbers from 1 on, of which every so manieth fits."""
+
+    def __init__(self, many: int, every: int, *, upwards: bool) -> None:
+        self.rows: list[Row] = [(number, number % every == 0) for number in range(1, many + 1)]
+        self.upwards = upwards
+        self.pieces: list[int] = []
+
+    async def ask(self, low: int, high: int, most: int) -> list[Row]:
+        self.pieces.append(most)
+        found = [row for row in self.rows if low < row[0] < high]
+        return (found if self.upwards else found[::-1])[:most]
+
+
+@given(
+    many=st.integers(0, 200),
+    every=st.integers(1, 60),
+    limit=st.integers(1, 20),
+    back=st.booleans(),
+    descending=st.booleans(),
+)
+def test_a_page_has_what_fits_wherever_it_is(
+    *, many: int, every: int, limit: int, back: bool, descending: bool
+) -> None:
+    cut = Cut(limit=limit, back=back, descending=descending)
+    rows = Rows(many, every, upwards=cut.upwards)
+    found, left = asyncio.run(search_page(rows.ask, 0, many + 1, cut))
+    whole = sorted((number for number, fits in rows.rows if fits), reverse=descending)
+    assert [number for number, _ in found] == (whole[-limit:] if back else whole[:limit])
+    assert left is None
+
+
+def test_what_all_fits_is_asked_for_once() -> None:
+    rows = Rows(1000, 1, upwards=True)
+    asyncio.run(search_page(rows.ask, 0, 10_000, Cut(limit=50)))
+    assert rows.pieces == [50]
+
+
+def test_where_nothing_fits_pieces_grow_to_a_bound() -> None:
+    rows = Rows(5 * MOST, 10**9, upwards=True)
+    assert asyncio.run(search_page(rows.ask, 0, 10**6, Cut(limit=50))) == ([], None)
+    assert rows.pieces[:4] == [50, 200, 800, MOST]
+    assert max(rows.pieces) == MOST
+
+
+@given(
+    many=st.integers(0, 200),
+    every=st.integers(1, 60),
+    limit=st.integers(1, 20),
+    look=st.integers(1, 250),
+    upwards=st.booleans(),
+)
+def test_no_more_is_looked_at_than_may_be(
+    *, many: int, every: int, limit: int, look: int, upwards: bool
+) -> None:
+    rows = Rows(many, every, upwards=upwards)
+    cut = Cut(limit=limit, descending=not upwards, look=look)
+    found, left = asyncio.run(search_page(rows.ask, 0, many + 1, cut))
+    assert sum(rows.pieces) <= look
+    way = rows.rows if upwards else rows.rows[::-1]
+    fitting = [row for row in way[:look] if row[1]]
+    assert found == fitting[:limit]
+    assert left == (way[look - 1] if len(fitting) < limit and many >= look else None)
+
+
+def test_a_page_of_a_long_list_is_left_in_the_end() -> None:
+    rows = Rows(LOOK + 1, 10**9, upwards=True)
+    found, left = asyncio.run(search_page(rows.ask, 0, 10**6, Cut()))
+    assert (found, left) == ([], (LOOK, False))
+    assert sum(rows.pieces) == LOOK
+
+
+@pytest.mark.parametrize("many", [0, 1, MOST_COUNTED - 1, MOST_COUNTED, 2 * MOST_COUNTED + 1])
+def test_everything_is_counted_once(many: int) -> None:
+    async def ask(low: int, most: int) -> list[tuple[bool, int, int, int]]:
+        seen = range(low + 1, min(low + most, many) + 1)
+        split = {odd: [one for one in seen if one % 2 == odd] for odd in (False, True)}
+        return [(odd, len(there), len(there), there[-1]) for odd, there in split.items() if there]
+
+    counts = asyncio.run(count_rows(ask, 0))
+    assert (counts[True], counts[False]) == ((many + 1) // 2, many // 2)
+
+
+@given(last=st.integers(0, 500), first=st.integers(1, 501))
+def test_halving_finds_the_first_yes_soon(last: int, first: int) -> None:
+    search = BinarySearch(last)
+    asked = 0
+    while (middle := search.middle) is not None:
+        asked += 1
+        search.answer(middle, yes=middle >= first)
+    assert search.first == min(first, last + 1)
+    assert asked <= last.bit_length() + 1
