@@ -93,6 +93,29 @@ def test_a_moved_checkout_means_a_new_environment(
     assert stages == ["build", "project", "build", "project"]
 
 
+def test_an_environment_behind_a_link_is_left_alone(
+    dev: Any, environment: Any, stages: list[str], tmp_path: Path
+) -> None:
+    dev.make_ready(environment)
+    before = environment.stamp.read_text()
+    link = tmp_path / "checkout" / "venv"
+    link.parent.mkdir()
+    link.symlink_to(environment.folder)
+    with pytest.raises(dev.Stop, match=r"checkout/venv is a symbolic link to .*rm checkout/venv"):
+        dev.make_ready(dev.Environment(link, environment.lock, ()))
+    assert stages == ["build", "project"]
+    assert environment.stamp.read_text() == before
+
+
+def test_a_dangling_link_is_left_alone(
+    dev: Any, environment: Any, stages: list[str], tmp_path: Path
+) -> None:
+    environment.folder.symlink_to(tmp_path / "gone")
+    with pytest.raises(dev.Stop, match="symbolic link"):
+        dev.make_ready(environment)
+    assert stages == []
+
+
 def test_a_lost_python_means_a_new_environment(
     dev: Any, environment: Any, stages: list[str]
 ) -> None:
