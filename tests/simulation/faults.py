@@ -66,6 +66,8 @@ class Faults:
         self._everybody, self._api, self._people = everybody, api, people
         self._links = links
         self._snapshot, self._restart = snapshot, restart
+        self._taken_over_at = 0.0
+        """When the last standby took over."""
 
     def prepare(self, step: AnyStep) -> None:
         """Have a step carried out at its time."""
@@ -145,7 +147,9 @@ class Faults:
             over = now + self._workforce.reclaimed_after
             self._log.add(Fault(at=now, until=over, kind="failover"))
             self._restart()
-            if bring_back is not None:
+            is_older = self._taken_over_at > since  # a standby does not have what another one lost
+            self._taken_over_at = now
+            if bring_back is not None and not is_older:
                 bring_back()
                 self._commits.fall_back(known)
                 self._log.add(Lost(now, since))

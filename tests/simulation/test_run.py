@@ -9,7 +9,7 @@ import pytest
 
 from tests.simulation.endpoints import Behaviour
 from tests.simulation.generate import generate
-from tests.simulation.log import Answered, EndpointChanged
+from tests.simulation.log import Answered, EndpointChanged, Lost
 from tests.simulation.run import run
 from tests.simulation.steps import (
     AddApplication,
@@ -75,6 +75,14 @@ def test_an_endpoint_whose_deletion_a_failover_lost_goes_on() -> None:
     outcome = run(History(Conditions(seed=1, length=40), (*CALM.steps, *lost, send_later)))
     changes = [entry for entry in outcome.log if isinstance(entry, EndpointChanged)]
     assert [change.endpoint.standing for change in changes[2:]] == ["deleted", "enabled"]
+    assert outcome.violations == []
+
+
+def test_a_second_failover_brings_back_nothing_that_the_first_one_lost() -> None:
+    late = AddEndpoint(at=8.2, application=0, endpoint=2, origin=0)
+    failovers = (Failover(at=9, lost=1.0), Failover(at=9.5, lost=1.0))
+    outcome = run(History(Conditions(seed=1, length=20), (*CALM.steps, late, *failovers)))
+    assert [entry.since for entry in outcome.log if isinstance(entry, Lost)] == [8.0]
     assert outcome.violations == []
 
 

@@ -16,6 +16,9 @@ CLOCKS_DIFFER = 5.0
 """Seconds by which the clocks of a history may differ, except clocks that were set."""
 OPENS_AFTER, KNOWN_AFTER = 8, 5.0
 """After this many failures in a row, over this many seconds, an outage costs no more attempts."""
+HALF = 0.5
+UNLIKELY = 1e-6
+"""How unlikely a row of failures must be to be an outage, where many fail by chance."""
 
 
 def kept(facts: Facts) -> Iterator[Violation]:
@@ -108,6 +111,7 @@ def _used_up_by_outage(facts: Facts, message: str, endpoint: str, attempts: floa
     After a fault a new worker finds out again, unless the last one knew and could write it down.
     """
     failed = own = in_a_row = 0
+    by_chance = Chance()
     is_known = False
     since, taken_at = 0.0, -math.inf
     types: set[str] = set()
@@ -130,11 +134,30 @@ def _used_up_by_outage(facts: Facts, message: str, endpoint: str, attempts: floa
             types.add(facts.event_type(request))
         # If one type alone fails, and others were accepted recently, it may be about that type.
         of_all = len(types) > 1 or request.at - taken_at > LATELY
-        is_known = of_all and in_a_row > OPENS_AFTER and request.at - since > KNOWN_AFTER
+        by_chance.count(request, answer)
+        is_known = of_all and in_a_row > by_chance.row() and request.at - since > KNOWN_AFTER
         if request.message == message and answer is not None and not answer.is_success:
             failed += 1
             own += not is_known
     return own < attempts <= failed
+
+
+class Chance:
+    """Counts how many requests of an endpoint failed by chance while it was not down."""
+
+    def __init__(self) -> None:
+        self._failed = self._answers = 0
+
+    def count(self, request: Requested, answer: Answered | None) -> None:
+        """Count a request."""
+        if answer is not None and not request.is_down:
+            self._answers += 1
+            self._failed += not answer.is_success
+
+    def row(self) -> int:
+        """Return how many failures in a row are surely an outage: more where many fail anyway."""
+        share = min(self._failed / max(1, self._answers), HALF)
+        return max(OPENS_AFTER, math.ceil(math.log(UNLIKELY) / math.log(share)) if share else 0)
 
 
 def _answers(facts: Facts, message: str, endpoint: str) -> list[Answered]:

@@ -137,3 +137,20 @@ def test_a_type_of_event_that_fails_alone_is_no_outage() -> None:
     taken: list[Entry] = [accepted(1, TWO), requested(15, 99, TWO), answered(15.1, 99)]
     failed = failures(12, 1.0, 20)
     assert "ended without cause" not in rules([*begun, *taken, *failed], used_up)
+
+
+def test_an_outage_takes_longer_to_notice_where_half_fail_by_chance() -> None:
+    used_up = ending(delivery(ONE, State.FAILED, Reason.EXHAUSTED), delivery(TWO))
+    taken: list[Entry] = [accepted(1, TWO)]
+    for number in range(100, 110):
+        taken.append(requested(number / 10, number, TWO, number=number))
+        taken.append(answered(number / 10 + 0.01, number, 500 if number % 2 else 200))
+
+    def breaks(attempts: int) -> bool:
+        policy = f'{{"version": 1, "attempts": {attempts}}}'
+        begun: list[Entry] = [added(policy=policy), accepted(1)]
+        rows = failures(attempts, 1.0, 80)
+        return "ended without cause" in rules([*begun, *taken, *rows], used_up)
+
+    assert not breaks(12)
+    assert breaks(24)
