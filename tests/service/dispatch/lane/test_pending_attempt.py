@@ -60,7 +60,7 @@ DOCUMENT = to_json(DELIVERY)
 CONFIG = LaneConfig(DELIVERY, DOCUMENT, version_of(DOCUMENT), "https://hooks.example:443", 15.0)
 DUE = a_due(lane=7, seq=3, message="msg_1", tries=4, attempts=2, memory=1.5)
 WAITS = Ruling(
-    State.WAITING, Reason.BACKOFF, 3, due_at=NOON + 30, memory=2.5, decision="again in 30.000 s"
+    State.WAITING, Reason.BACKOFF, 3, due_at=NOON + 30, memory=2.5, decision="retry in 30.000 s"
 )
 
 
@@ -113,7 +113,7 @@ def test_an_attempt_is_recorded_with_all_that_its_decision_came_from() -> None:
         policy=version_of(DOCUMENT),
         now=NOON + 0.3,
         draw=0.4,
-        decision="again in 30.000 s",
+        decision="retry in 30.000 s",
     )
 
 

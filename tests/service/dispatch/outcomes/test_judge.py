@@ -289,7 +289,7 @@ def test_one_that_is_throttled_keeps_its_attempts_and_its_place(phase: Phase) ->
     found = ruled(HELD, Fault(Whose.ENDPOINT, phase))
     assert (found.state, found.reason, found.counted) == (State.READY, Reason.PACE, False)
     assert (found.attempts, found.memory, found.due_at) == (2, 7.0, None)
-    assert found.decision == "the lane's failure: held"
+    assert found.decision == "kept because the endpoint asked to wait"
 
 
 @pytest.mark.parametrize("phase", [Phase.PACED, Phase.OPEN])
@@ -337,7 +337,7 @@ def test_an_open_lane_takes_the_blame_for_every_failure(judgement: Judgement) ->
     assert (found.state, found.reason) == (State.READY, Reason.LANE_OPEN)
     assert (found.attempts, found.counted, found.memory) == (2, False, 7.0)
     assert (found.due_at, found.pause) == (None, None)
-    assert found.decision == "the lane's failure: open"
+    assert found.decision == "kept until the endpoint is back"
 
 
 @pytest.mark.parametrize("phase", [Phase.CLOSED, Phase.PACED])
@@ -372,7 +372,7 @@ def test_a_failure_at_a_pace_costs_a_pause_and_no_attempt(
         assert found.memory == 7.0
     assert soonest.pause == pytest.approx(least)
     assert latest.pause == pytest.approx(most)
-    assert latest.decision == "the lane's failure: paced"
+    assert latest.decision == "kept while the endpoint recovers"
 
 
 @pytest.mark.parametrize("whose", [Whose.MESSAGE, Whose.UNKNOWN])
