@@ -7,8 +7,8 @@ import argparse
 import json
 import subprocess
 import sys
-import tarfile
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,13 +63,13 @@ def _parser() -> argparse.ArgumentParser:
 def unpacked(revision: str) -> Iterator[Path | None]:
     """Provide a temporary folder with the files of a revision; None if git does not know it."""
     with tempfile.TemporaryDirectory(prefix="tarry-measure-") as folder:
-        archive = Path(folder, "revision.tar")
+        archive = Path(folder, "revision.zip")
         command = ["git", "archive", f"--output={archive}", "--end-of-options", revision]
         if subprocess.run(command, cwd=ROOT, capture_output=True, check=False).returncode:
             yield None
             return
-        with tarfile.open(archive) as packed:
-            packed.extractall(Path(folder, "files"), filter="data")
+        with zipfile.ZipFile(archive) as packed:  # tarfile is safe only since Python 3.11.4
+            packed.extractall(Path(folder, "files"))
         yield Path(folder, "files")
 
 
