@@ -63,7 +63,7 @@ def test_with_nothing_but_errors_nothing_is_delivered_until_the_watch_ends() -> 
 
 
 def test_fresh_messages_go_first_but_every_second_send_is_the_backlogs() -> None:
-    log = run(waiting=2_000, arrivals=40, remembered=95)
+    log = run(waiting=2_000, arrivals=40, remembered=95, outage=10)  # soon noticed to be over
     waits = log.fresh_delivered - log.fresh_at
     known = np.isfinite(waits) & (log.fresh_at > 30)
     assert np.median(waits[known]) < 0.2

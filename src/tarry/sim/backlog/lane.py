@@ -162,16 +162,16 @@ class _Lane:
             self._delivered[delivery] = self._now
             self._left -= delivery < self._settings.waiting
         else:
-            self._failed(delivery, late=late, took=took)
+            self._failed(delivery, late=late)
         if self._pace.phase is Phase.OPEN:
             self._report()
 
-    def _failed(self, delivery: int, *, late: bool, took: float) -> None:
+    def _failed(self, delivery: int, *, late: bool) -> None:
         """Count a failure if it is the endpoint's, and schedule the delivery's retry."""
         phase = self._pace.phase
         found = self._blame.failed(delivery, phase, self._now)
         if found.counts is not None:
-            self._tally.failed(found.counts, late=late, took=took)
+            self._tally.failed(found.counts, late=late)
         if phase is Phase.PACED:
             wait = self._blame.retry_in(delivery, found.whose, self._now, self._again())
             heapq.heappush(self._retries, (self._now + wait, delivery))
@@ -231,23 +231,22 @@ class _Tally:
         """Count a success."""
         self._late += late
         self._passed += not late
-        self._count(took)
+        self._took += took
+        self.answers += 1
 
-    def failed(self, failures: int, *, late: bool, took: float) -> None:
+    def failed(self, failures: int, *, late: bool) -> None:
         """Count a response as this number of failures of the endpoint."""
         if not failures:
             self._spared += 1
             return
         self._missed += failures * late
         self._failed += failures * (not late)
-        self._count(took)
-
-    def _count(self, took: float) -> None:
         self.answers += 1
-        self._took += took
 
     def seen(self, retry_after: float | None) -> Seen:
-        took = self._took / self.answers if self.answers else 0.0
+        """Return the pacer's view. As in the service, only successes say how long answers take."""
+        passed = self._passed + self._late
+        took = self._took / passed if passed else 0.0
         return Seen(
             self._passed,
             self._failed,
