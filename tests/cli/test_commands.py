@@ -14,7 +14,6 @@ from click.testing import CliRunner
 from tarry.cli.client.client import Server
 from tarry.cli.commands import GROUPS, tarry
 from tarry.cli.extras import PACKAGES
-from tarry.core.schema import schema_text
 
 ONE_FORM = {
     *(("serve",), ("api",), ("worker",), ("completion",), ("schema",), ("openapi",)),
@@ -121,6 +120,21 @@ def test_who_wants_no_colour_gets_none(variable: str, monkeypatch: pytest.Monkey
     assert ("\x1b" in told.stdout) is (variable == "TERM=xterm")
 
 
+def test_a_worker_imports_no_other_command_and_no_package_that_prints_tables() -> None:
+    program = (
+        "import sys\n"
+        "from tarry.cli.commands import tarry\n"
+        "tarry(['worker', '--help'], standalone_mode=False)\n"
+        "print(*sys.modules, file=sys.stderr)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    imported = set(ended.stderr.decode().split())
+    assert "tarry.cli.service.worker" in imported
+    others = {path for part in GROUPS.values() for path in part.values()}
+    assert imported & others == {"tarry.cli.service.worker"}
+    assert imported.isdisjoint({"rich", "http.client", "email.message"})
+
+
 def test_commands_that_ask_a_server_need_no_package_of_the_service() -> None:
     program = (
         "import sys; sys.modules.update(dict.fromkeys(sys.argv.pop().split()))\n"
@@ -135,12 +149,6 @@ def test_commands_that_ask_a_server_need_no_package_of_the_service() -> None:
     )
     assert ended.returncode == 3
     assert ended.stderr.splitlines()[-1].startswith("Error: http://127.0.0.1:1 cannot be reached")
-
-
-def test_the_schema_is_printed_as_published() -> None:
-    told = CliRunner().invoke(tarry, ["schema"])
-    assert told.exit_code == 0
-    assert told.stdout == schema_text()
 
 
 @pytest.mark.parametrize("typed", [["explode"], ["--wrong"], ["explain"]])

@@ -106,6 +106,6 @@ def test_a_missing_extra_is_told_in_one_line(
 def test_a_hole_in_tarry_itself_is_not_blamed_on_the_extra(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    forget_commands(monkeypatch, "tarry.core.schema")
-    with pytest.raises(ModuleNotFoundError, match=r"tarry\.core\.schema"):
+    forget_commands(monkeypatch, "tarry.cli.extras")
+    with pytest.raises(ModuleNotFoundError, match=r"tarry\.cli\.extras"):
         entry.main()

@@ -9,56 +9,51 @@ from typing import Any
 
 import click
 
-from tarry.cli.bench.command import bench
-from tarry.cli.completion import completion
-from tarry.cli.doctor.command import doctor
+from tarry.cli.command_table import CommandTable
 from tarry.cli.exit_codes import INTERRUPTED, WRONG
 from tarry.cli.extras import needed_for
-from tarry.cli.listen.command import listen
-from tarry.cli.resources.app import app
-from tarry.cli.resources.attempt import attempt
-from tarry.cli.resources.defaults import policy as default_policy
-from tarry.cli.resources.defaults import quota
-from tarry.cli.resources.endpoint import endpoint
-from tarry.cli.resources.event_type import event_type
-from tarry.cli.resources.lane import lane, pause, policy, probe, resume, stats
-from tarry.cli.resources.message import message
-from tarry.cli.resources.recover import recover
-from tarry.cli.resources.send import send
-from tarry.cli.resources.signing import headers, rotate, secret
-from tarry.cli.resources.task import task
-from tarry.cli.resources.undelivered import undelivered
-from tarry.cli.service.backup import backup
-from tarry.cli.service.key import key
-from tarry.cli.service.migrate import migrate
-from tarry.cli.service.openapi import openapi
-from tarry.cli.service.seal import seal
-from tarry.cli.service.serve import api, serve
-from tarry.cli.service.worker import worker
-from tarry.cli.storm.command import storm
-from tarry.cli.storm.explain import explain
-from tarry.cli.storm.recommend import recommend
-from tarry.core.schema import schema_text
 
-
-@click.command(epilog="Exit codes: 0, it is done.")
-def schema() -> None:
-    """Print the JSON Schema of policy files."""
-    click.echo(schema_text(), nl=False)
-
-
-GROUPS: Mapping[str, tuple[click.Command, ...]] = {
-    "Policies and storms": (explain, schema, storm, recommend),
-    "Run the webhook service": (
-        *(serve, api, worker, key, doctor),
-        *(migrate, backup, seal, bench),
-    ),
-    "Use it": (
-        *(send, app, endpoint, event_type, message, attempt),
-        *(undelivered, recover, task, default_policy),
-    ),
-    "Try it out and build on it": (listen, openapi, completion),
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "Policies and storms": {
+        "explain": "tarry.cli.storm.explain",
+        "schema": "tarry.cli.storm.schema",
+        "storm": "tarry.cli.storm.command",
+        "recommend": "tarry.cli.storm.recommend",
+    },
+    "Run the webhook service": {
+        "serve": "tarry.cli.service.serve",
+        "api": "tarry.cli.service.serve",
+        "worker": "tarry.cli.service.worker",
+        "key": "tarry.cli.service.key",
+        "doctor": "tarry.cli.doctor.command",
+        "migrate": "tarry.cli.service.migrate",
+        "backup": "tarry.cli.service.backup",
+        "seal": "tarry.cli.service.seal",
+        "bench": "tarry.cli.bench.command",
+    },
+    "Use it": {
+        "send": "tarry.cli.resources.send",
+        "app": "tarry.cli.resources.groups",
+        "endpoint": "tarry.cli.resources.groups",
+        "event-type": "tarry.cli.resources.event_type",
+        "message": "tarry.cli.resources.message",
+        "attempt": "tarry.cli.resources.attempt",
+        "undelivered": "tarry.cli.resources.undelivered",
+        "recover": "tarry.cli.resources.recover",
+        "task": "tarry.cli.resources.task",
+        "policy": "tarry.cli.resources.defaults",
+    },
+    "Try it out and build on it": {
+        "listen": "tarry.cli.listen.command",
+        "openapi": "tarry.cli.service.openapi",
+        "completion": "tarry.cli.completion",
+    },
 }
+"""The commands under each heading of the help, and the module of each.
+
+Only the module of the command that was typed is imported. A worker runs for months, and should not
+keep the packages in memory that print tables.
+"""
 
 
 class Mistyped(click.ClickException):
@@ -134,14 +129,15 @@ class Grouped(click.Group):
                 limit = formatter.width - longest - 6
                 formatter.write_dl(
                     [
-                        (str(one.name).ljust(longest), one.get_short_help_str(limit))
-                        for one in commands
+                        (name.ljust(longest), self.commands[name].get_short_help_str(limit))
+                        for name in commands
                     ]
                 )
 
 
 @click.group(
     cls=Grouped,
+    commands=CommandTable({name: path for part in GROUPS.values() for name, path in part.items()}),
     epilog="Exit codes: 0, it is done; 1, it could not be done; 2, the command line, a setting or a"
     " file it names is wrong; 3, the database or the server cannot be used; 4, what was waited for"
     " takes longer; 130, Ctrl-C.",
@@ -153,11 +149,3 @@ def tarry(context: click.Context) -> None:
     """Retries that never stampede."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         context.color = False
-
-
-for commands in GROUPS.values():
-    for command in commands:
-        tarry.add_command(command)
-for part in (secret, rotate, headers, pause, resume, probe, lane, policy, stats):
-    endpoint.add_command(part)
-app.add_command(quota)

@@ -19,14 +19,14 @@ def main() -> None:
     try:
         with _interruptible():
             from tarry.cli.commands import tarry  # noqa: PLC0415  it needs the extra
+        if sys.stdout is None:  # the parent process closed it: discard all output
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  open until the process ends
+        tarry(prog_name="tarry")
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in EXTRAS:
             raise
         sys.stderr.write("tarry's command line needs: pip install 'tarry[cli]'\n")
         raise SystemExit(CANNOT_START) from None
-    if sys.stdout is None:  # the parent process closed it: discard all output
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  open until the process ends
-    tarry(prog_name="tarry")
 
 
 @contextmanager

@@ -51,7 +51,8 @@ def test_a_single_item_takes_less_memory_than_a_dict_and_reads_like_one() -> Non
     assert sys.getsizeof(kept) < sys.getsizeof({5: "a"}) / 4
     assert dict(kept) == {5: "a"}
     assert (list(kept), list(kept.values()), len(kept)) == ([5], ["a"], 1)
-    assert (5 in kept, 6 in kept, kept.get(6)) == (True, False, None)
+    assert (5 in kept, 6 in kept) == (True, False)
+    assert (kept.get(5), kept.get(6), kept.get(6, "b")) == ("a", None, "b")
 
 
 def test_the_same_key_replaces_a_single_item() -> None:

@@ -4,8 +4,8 @@ An empty dict takes 64 bytes, and a dict that became empty keeps its table. Ten 
 a dozen dicts each. So their owners share `NOTHING`, read a sparse dict like any other, and change
 it only with `put` and `without`.
 
-A dict of one item takes 224 bytes. Where most dicts have one item and are seldom read, `put_one`
-and `without_one` keep it in a `Single` instead.
+A dict of one item takes 224 bytes. Where most dicts have one item and are not read in loops,
+`put_one` and `without_one` keep it in a `Single` instead.
 """
 
 from collections.abc import Iterator, Mapping
@@ -54,6 +54,10 @@ class Single(Mapping[Key, Item]):
         if key != self._key:
             raise KeyError(key)
         return self._item
+
+    def get(self, key: Key, default: Any = None) -> Any:  # noqa: ANN401  as `Mapping` has it
+        """Return the item, or `default`. `Mapping.get` would catch an exception for that."""
+        return self._item if key == self._key else default
 
     def __iter__(self) -> Iterator[Key]:
         """Yield the key."""

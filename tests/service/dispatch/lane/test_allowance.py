@@ -13,7 +13,6 @@ from tarry.service.dispatch.lane.allowance import (
     RETRY_PAUSE,
     RETRY_RULE,
     Allowance,
-    RetryBudget,
 )
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.limits.gate import RULE
@@ -228,16 +227,16 @@ def test_requests_sent_under_an_old_rate_count_under_a_new_one_and_without_one_n
 # --- Retries ------------------------------------------------------------------------------------
 
 
-def spent(budget: RetryBudget, now: float, tries: int = 1000) -> int:
+def spent(allowance: Allowance, now: float, tries: int = 1000) -> int:
     """How many retries go at once."""
-    return sum(budget.spend(now) for _ in range(tries))
+    return sum(allowance.spend_retry(now) for _ in range(tries))
 
 
-def sent(count: int) -> RetryBudget:
-    budget = RetryBudget()
+def sent(count: int) -> Allowance:
+    allowance = Allowance(NOON)
     for _ in range(count):
-        budget.sent()
-    return budget
+        allowance.sent(NOON)
+    return allowance
 
 
 @pytest.mark.parametrize(
@@ -248,26 +247,26 @@ def test_retries_are_half_of_what_was_sent_or_a_few(sends: int, retries: int) ->
 
 
 def test_what_went_before_the_window_does_not_count() -> None:
-    budget = sent(100)
-    assert spent(budget, NOON) == 50
-    assert spent(budget, NOON + RETRY_RULE.window - 2 * RETRY_PAUSE) == 0
-    assert spent(budget, NOON + RETRY_RULE.window + 2 * RETRY_PAUSE) == 20
+    allowance = sent(100)
+    assert spent(allowance, NOON) == 50
+    assert spent(allowance, NOON + RETRY_RULE.window - 2 * RETRY_PAUSE) == 0
+    assert spent(allowance, NOON + RETRY_RULE.window + 2 * RETRY_PAUSE) == 20
 
 
 def test_a_send_counts_from_the_next_retry_on() -> None:
-    budget = sent(100)
-    spent(budget, NOON)
-    budget.sent()
-    assert not budget.spend(NOON)
-    budget.sent()
-    assert budget.spend(NOON)
-    assert not budget.spend(NOON)
+    allowance = sent(100)
+    spent(allowance, NOON)
+    allowance.sent(NOON)
+    assert not allowance.spend_retry(NOON)
+    allowance.sent(NOON)
+    assert allowance.spend_retry(NOON)
+    assert not allowance.spend_retry(NOON)
 
 
 def test_a_retry_that_was_turned_away_goes_when_it_has_paused_often_enough() -> None:
-    budget = sent(0)
-    spent(budget, NOON)
-    pauses = next(n for n in range(100) if budget.spend(NOON + n * RETRY_PAUSE))
+    allowance = sent(0)
+    spent(allowance, NOON)
+    pauses = next(n for n in range(100) if allowance.spend_retry(NOON + n * RETRY_PAUSE))
     assert pauses * RETRY_PAUSE == pytest.approx(RETRY_RULE.window + RETRY_PAUSE)
 
 
@@ -277,14 +276,14 @@ def test_a_retry_that_was_turned_away_goes_when_it_has_paused_often_enough() -> 
 def test_in_no_window_more_goes_again_than_the_budget_has(
     steps: list[tuple[float, int, int]],
 ) -> None:
-    budget, now = RetryBudget(), NOON
+    allowance, now = Allowance(NOON), NOON
     sends, retries = list[float](), list[float]()
     for pause, fresh, again in steps:
         now += pause
         for _ in range(fresh):
-            budget.sent()
+            allowance.sent(now)
             sends.append(now)
-        retries += [now] * spent(budget, now, again)
+        retries += [now] * spent(allowance, now, again)
         lately = [at for at in retries if at > now - RETRY_RULE.window]
         # What was sent is counted when a retry asks: at the latest then it is in the window.
         counted = [at for at in sends if at > now - 2 * RETRY_RULE.window]

@@ -9,7 +9,8 @@ import pytest
 
 from tarry.core.outcome import Kind
 from tarry.core.pace import CLOSED, OPEN, PACED, Pace
-from tarry.service.dispatch.lane.allowance import FIRST, RetryBudget
+from tarry.service.dispatch.clock import LONG_AGO
+from tarry.service.dispatch.lane.allowance import FIRST, Allowance
 from tarry.service.dispatch.lane.sending import AT_HAND, PATIENCE, next_send_at, room
 from tarry.service.dispatch.limits.gate import Gate
 from tarry.service.model.delivery import Reason, State
@@ -254,17 +255,18 @@ async def test_no_more_is_sent_than_may_be_unwritten_and_then_it_goes_on() -> No
         await service.until_delivered(endpoint, within=5)
 
 
-class Broke(RetryBudget):
-    """A budget without room for a retry until somebody says so."""
+class Broke(Allowance):
+    """Limits whose budget has no room for a retry until somebody says so."""
 
     has_room = False
     counted = 0
 
-    def sent(self) -> None:
+    def sent(self, now: float) -> None:
         """Count a send."""
+        super().sent(now)
         self.counted += 1
 
-    def spend(self, now: float) -> bool:
+    def spend_retry(self, now: float) -> bool:
         """Return what was said."""
         assert now
         return self.has_room
@@ -282,7 +284,7 @@ async def test_a_retry_without_budget_waits_without_a_slot_and_new_deliveries_go
         poison += await service.add()
         await asyncio.sleep(0.05)
         lane = lane_of(service, endpoint)
-        lane.budget = budget = Broke()
+        lane.allowance = budget = Broke(LONG_AGO)
         poison.clear()
         await asyncio.sleep(3)
         await service.add()

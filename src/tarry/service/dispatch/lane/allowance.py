@@ -67,8 +67,13 @@ class LaneGates:
         return had_its_own
 
 
-# --- Requests in flight -------------------------------------------------------------------------
+# --- Requests in flight, and retries ------------------------------------------------------------
 
+RETRY_RULE = RatioRule(ratio=0.5, bootstrap=20)
+"""At most half of the sends are retries, apart from a few that are always allowed."""
+RETRY_PAUSE = RETRY_RULE.window / SLICES
+"""How many seconds a retry waits that the budget has no room for."""
+_NO_SENDS = Window()
 FIRST = 8
 """Requests that may be in flight to an endpoint without history."""
 SLOW = 0.1
@@ -81,11 +86,11 @@ WEIGHT = 0.1
 
 
 class Allowance:
-    """Counts a lane's requests in flight, and limits them in addition to its gate."""
+    """Counts a lane's requests and retries, and limits them in addition to its gate."""
 
     __slots__ = (
-        *("_failed_at", "_latency", "_sent_at", "_unanswered_since", "failing", "fifo_from"),
-        *("in_flight", "most", "rate", "trust"),
+        *("_counted", "_failed_at", "_latency", "_sends", "_sent_at", "_unanswered_since"),
+        *("failing", "fifo_from", "in_flight", "most", "rate", "trust"),
     )
 
     def __init__(self, fifo_from: float) -> None:
@@ -101,6 +106,10 @@ class Allowance:
         self.fifo_from = fifo_from
         """An ordered lane sends nothing before this time: its last owner may have a request in
         flight."""
+        self._sends = 0
+        """How many requests were sent since the last retry was asked for."""
+        self._counted = _NO_SENDS
+        """The sends before that, and the retries among them."""
 
     def limit(self, most: int, rate: float | None) -> None:
         """Set the limits of the endpoint's owner; requests sent before still count."""
@@ -122,6 +131,7 @@ class Allowance:
     def sent(self, now: float) -> None:
         """Count a request that goes out."""
         self.in_flight += 1
+        self._sends += 1
         self._sent_at = now
         self._unanswered_since = min(self._unanswered_since, now)
         self.rate.sent(now)
@@ -182,31 +192,8 @@ class Allowance:
                 free_at = max(free_at, self._failed_at + RULE.tick)
         return max(free_at, self.fifo_from) if fifo else free_at
 
-
-# --- Retries ------------------------------------------------------------------------------------
-
-RETRY_RULE = RatioRule(ratio=0.5, bootstrap=20)
-"""At most half of the sends are retries, apart from a few that are always allowed."""
-RETRY_PAUSE = RETRY_RULE.window / SLICES
-"""How many seconds a retry waits that the budget has no room for."""
-_NO_SENDS = Window()
-
-
-class RetryBudget:
-    """Counts sends, and decides whether a retry may be sent."""
-
-    __slots__ = ("_counted", "_sends")
-
-    def __init__(self) -> None:
-        self._sends = 0
-        self._counted = _NO_SENDS
-
-    def sent(self) -> None:
-        """Count a send."""
-        self._sends += 1
-
-    def spend(self, now: float) -> bool:
-        """Return whether a retry may go, and count it if so."""
+    def spend_retry(self, now: float) -> bool:
+        """Return whether a retry may go by the retry budget, and count it if so."""
         slot = RETRY_RULE.slot(now)
         self._counted = RETRY_RULE.call(self._counted, self._sends, slot)
         self._sends = 0

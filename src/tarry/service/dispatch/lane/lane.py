@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from tarry.core.pace import Phase
 from tarry.service.dispatch.clock import LONG_AGO
 from tarry.service.dispatch.context import Context
-from tarry.service.dispatch.lane.allowance import Allowance, LaneGates, RetryBudget
+from tarry.service.dispatch.lane.allowance import Allowance, LaneGates
 from tarry.service.dispatch.lane.backlog import Backlog
 from tarry.service.dispatch.lane.config import LaneConfig
 from tarry.service.dispatch.lane.endpoint_record import EndpointRecord, stands
@@ -67,7 +67,7 @@ class Lane:
     """
 
     __slots__ = (
-        *("_driver", "_refused", "allowance", "backlog", "budget", "config", "context", "blame"),
+        *("_driver", "_refused", "allowance", "backlog", "blame", "config", "context"),
         *("endpoint", "gates", "held", "left", "number", "record", "tenant", "tenant_rate"),
         *("unsettled", "version", "wake_at", "work"),
     )
@@ -98,7 +98,6 @@ class Lane:
         self.gates = LaneGates(Gate(pace, context.draw), group)
         self.backlog = Backlog(row, context.buffered)
         self.blame = LaneBlame()
-        self.budget = RetryBudget()
         # A lost owner may have had an attempt in flight when this worker took the lease.
         lost = not held.lease.clean
         self.allowance = Allowance(held.since + config.timeout if lost else LONG_AGO)

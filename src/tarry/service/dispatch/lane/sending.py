@@ -184,11 +184,10 @@ def _send(lane: Lane, due: Due, gate: Gate, now: float) -> None:
         _end_without_payload(lane, due, now)
         return
     retry = due.attempts > 0 and due.stream is Stream.WAITING
-    if retry and gate.phase is CLOSED and not lane.budget.spend(now):
+    if retry and gate.phase is CLOSED and not lane.allowance.spend_retry(now):
         lane.context.slots.give_back(lane)
         lane.backlog.buffer.put_off(due, now + RETRY_PAUSE)
         return
-    lane.budget.sent()
     _begin(lane, due, due.payload, gate, now)
 
 

@@ -4,7 +4,7 @@ The facts are in memory only, and bounded. A delivery beyond the bound is judged
 at the lane's pace often enough already: each failure costs it an attempt, and none is given back.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 
 from msgspec.structs import replace
 
@@ -23,7 +23,7 @@ from tarry.core.second_tries import NO_TRIES
 from tarry.service.dispatch.clock import LONG_AGO
 from tarry.service.dispatch.limits.gate import RULE
 from tarry.service.dispatch.outcomes.judge import Ruling, Verdict
-from tarry.service.dispatch.sparse import NOTHING, put, without
+from tarry.service.dispatch.sparse import NOTHING, put, put_one, without
 from tarry.service.model.delivery import ENDED
 from tarry.service.model.lane import Due
 
@@ -61,7 +61,8 @@ class LaneBlame:
         self._accepted = LONG_AGO
         """When the latest message was sent that the endpoint accepted."""
         self._tries = NO_TRIES
-        self._types: dict[str, EventTypeFacts] = NOTHING
+        self._types: Mapping[str, EventTypeFacts] = NOTHING
+        """Mostly one: many endpoints want only one event type."""
         self._deliveries: dict[int, DeliveryFacts] = NOTHING
         self._refunds: dict[int, Charge] = NOTHING
         """Attempts to give back because the lane opened, until they are saved."""
@@ -212,7 +213,7 @@ class LaneBlame:
 
     def _learn_type(self, event_type: str, facts: EventTypeFacts) -> None:
         if event_type in self._types or len(self._types) < TYPES:
-            self._types = put(self._types, event_type, facts)
+            self._types = put_one(self._types, event_type, facts)
 
     def _change_all(self, change: Callable[[DeliveryFacts], DeliveryFacts]) -> None:
         for seq, facts in list(self._deliveries.items()):
