@@ -38,6 +38,12 @@ def test_a_resend_is_sent() -> None:
     assert rules([*story(), RESEND, *made], ending(delivery())) == set()
 
 
+@pytest.mark.parametrize(("until", "broken"), [(70.0, {"wish not granted"}), (90.0, set())])
+def test_a_resend_may_take_a_while_after_the_last_fault(until: float, broken: set[str]) -> None:
+    nobody = Fault(at=4, until=until, kind="nobody at work")
+    assert rules([*story(), nobody, RESEND], ending(delivery())) == broken
+
+
 def test_a_resend_that_a_failover_lost_is_not_sent() -> None:
     lost: list[Entry] = [Lost(6, 4), Fault(at=6, until=7, kind="failover")]
     assert rules([*story(), RESEND, *lost], ending(delivery())) == set()
