@@ -1,12 +1,15 @@
 """A task that has much to look at does it in pieces of a bounded size."""
 
+import apsw
 import pytest
 
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.task import Task, Work
 from tarry.service.store.paged_search import LATE
+from tarry.service.store.sqlite.database.session import Session
 from tarry.service.store.sqlite.queue.advance import LOOKED_AT, Candidate
+from tarry.service.store.sqlite.store import SqliteStore
 from tarry.testing.samples import NOON, a_task, failed, new_message
 from tarry.testing.store_contract.scene import Scene
 
@@ -92,3 +95,32 @@ async def test_a_backlog_is_discarded_in_pieces(scene: Scene) -> None:
     assert [piece.done for piece in pieces] == [0, 3, 6, 7]
     assert await scene.store.counts(scene.lane) == {State.DISCARDED: 7}
     assert (await scene.row()).waiting == 0
+
+
+@pytest.mark.parametrize(
+    "work", [Work.RECOVER, Work.REPLAY_MISSING, Work.DISCARD, Work.PURGE_CONTENT]
+)
+async def test_a_large_piece_is_written_with_few_statements(
+    store: SqliteStore, scene: Scene, work: Work
+) -> None:
+    await scene.store.add([new_message(scene.application) for _ in range(300)])
+    endpoint = scene.endpoint
+    if work is Work.RECOVER:
+        await scene.settle(*map(failed, await scene.due(limit=300)))
+    if work is Work.REPLAY_MISSING:
+        endpoint = await scene.add_endpoint()
+    task = a_task(endpoint, work)
+    await scene.store.add_task(task)
+    statements: list[str] = []
+
+    def note(_cursor: apsw.Cursor, sql: str, _values: object) -> bool:
+        statements.append(sql)
+        return True
+
+    def trace(session: Session) -> None:
+        session.db.exec_trace = note
+
+    await store._threads.write(trace)  # noqa: SLF001  the connection of the thread that writes
+    after = await scene.store.advance(task, now=NOON, limit=500, lease=scene.lease)
+    assert after.done == 300
+    assert 0 < len(statements) < 30

@@ -13,6 +13,7 @@ from tarry.service.model.message import Message
 from tarry.service.model.replay import SoFar
 from tarry.service.model.task import Piece, Task, Work, behind
 from tarry.service.store.sqlite.database import rows
+from tarry.service.store.sqlite.database.rows import write_rows
 from tarry.service.store.sqlite.database.session import Session
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.reading.lane_search import first_since
@@ -78,8 +79,8 @@ def do_piece(session: Session, task: Task, now: float, limit: int) -> Piece:
             return piece
         case Work.DISCARD:
             found, piece = _behind(session, "advance_live", task, limit)
-            discarded = ((now, task.lane, seq) for seq, _ in found)
-            session.db.executemany(SQL["advance_discard"], discarded)
+            discarded = [(now, task.lane, seq) for seq, _ in found]
+            write_rows(session.db, SQL["advance_discard"], discarded)
             session.db.execute(SQL["settle_ended"], (len(found), task.lane))
             session.db.execute(SQL["advance_resends"], (task.lane,))
             return piece
@@ -132,7 +133,7 @@ def _purge(session: Session, task: Task, limit: int) -> Piece:
         for accepted_at, known, full, number in session.db.execute(SQL["advance_payloads"], bounds)
     ]
     concerned, piece = _concerned(found, task, limit)
-    session.db.executemany(SQL["sweep_payload"], ((number,) for _, _, number in concerned))
+    write_rows(session.db, SQL["advance_purge"], [(number,) for _, _, number in concerned])
     return piece
 
 
@@ -167,7 +168,7 @@ def _concerned(found: Iterable[rows.Row], task: Task, limit: int) -> tuple[list[
 
 
 def _again(session: Session, lane: int, seqs: Sequence[int], now: float) -> None:
-    session.db.executemany(SQL["advance_again"], ((now, lane, seq) for seq in seqs))
+    write_rows(session.db, SQL["advance_again"], [(now, lane, seq) for seq in seqs])
     _stir(session, lane, len(seqs))
 
 
@@ -177,13 +178,11 @@ def _deliver(session: Session, lane: int, messages: Sequence[int], now: float) -
     last, _ = session.add_to_lanes({lane: len(messages)})[lane]
     state, reason = State.READY.value, Reason.REPLAYED.value
     first = last - len(messages) + 1
-    session.db.executemany(
-        SQL["add_delivery"],
-        (
-            (lane, seq, message, state, reason, None, now, None)
-            for seq, message in enumerate(messages, start=first)
-        ),
-    )
+    deliveries = [
+        (lane, seq, message, state, reason, None, now, None)
+        for seq, message in enumerate(messages, start=first)
+    ]
+    write_rows(session.db, SQL["add_delivery"], deliveries)
     _stir(session, lane, len(messages))
 
 

@@ -90,18 +90,30 @@ SELECT accepted_at, id, payload IS NOT NULL, number
  ORDER BY accepted_at, id
  LIMIT :limit;
 
+-- name: advance_purge
+-- Delete the payloads of messages.
+WITH told (number) AS (VALUES (?))
+UPDATE message
+   SET payload = NULL
+  FROM told
+ WHERE message.number = told.number AND message.payload IS NOT NULL;
+
 -- name: advance_again
--- Make a delivery ready again, as if it were new.
+-- Make deliveries ready again, as if they were new.
+WITH told (now, lane, seq) AS (VALUES (?, ?, ?))
 UPDATE delivery
    SET state = 'ready', reason = 'replayed', attempts = 0, memory = NULL, due_at = NULL,
-       accepted_at = :now, ended_at = NULL
- WHERE lane = :lane AND seq = :seq;
+       accepted_at = told.now, ended_at = NULL
+  FROM told
+ WHERE delivery.lane = told.lane AND delivery.seq = told.seq;
 
 -- name: advance_discard
--- End a delivery whose endpoint was deleted.
+-- End deliveries whose endpoint was deleted.
+WITH told (now, lane, seq) AS (VALUES (?, ?, ?))
 UPDATE delivery
-   SET state = 'discarded', reason = 'endpoint deleted', due_at = NULL, ended_at = :now
- WHERE lane = :lane AND seq = :seq;
+   SET state = 'discarded', reason = 'endpoint deleted', due_at = NULL, ended_at = told.now
+  FROM told
+ WHERE delivery.lane = told.lane AND delivery.seq = told.seq;
 
 -- name: advance_resends
 -- Delete the resends of a lane.
