@@ -17,9 +17,6 @@ from tarry.testing.samples import NOON, a_due, a_notice, an_endpoint
 class FakeLane:
     """As much of a lane as a list knows."""
 
-    def __init__(self, tenant: str = "app_1") -> None:
-        self.tenant = tenant
-
     def tick(self, now: float) -> bool:
         return now > NOON
 
@@ -86,7 +83,7 @@ def test_outcomes_count_until_they_are_written_also_those_that_were_put_back() -
     work.put_back_finished(batch)
     assert [lane for lane, _, _ in work.finished] == [one, one, other, one]
     assert work.unsettled == 4
-    work.wrote([one, one, other])
+    work.wrote(3)
     assert work.unsettled == 1
 
 
@@ -106,25 +103,9 @@ def test_lanes_that_were_stopped_go_on_when_something_was_written() -> None:
     work, lane = Work[FakeLane](Signals()), FakeLane()
     finish(work, lane)
     work.stop(lane)
-    assert list(work.wrote([lane])) == [lane]
+    assert list(work.wrote(1)) == [lane]
     finish(work, lane)
-    assert list(work.wrote([lane])) == []
-
-
-def test_an_application_whose_outcomes_pile_up_stops_only_its_own_lanes() -> None:
-    work = Work[FakeLane](Signals(), 8)
-    greedy, other, neighbour = FakeLane("app_1"), FakeLane("app_1"), FakeLane("app_2")
-    for _ in range(4):
-        assert not work.is_full_for(greedy)
-        finish(work, greedy)
-    assert work.is_full_for(greedy)
-    assert work.is_full_for(other)
-    assert not work.is_full_for(neighbour)
-    finish(work, greedy)  # it was in flight
-    finish(work, greedy)
-    assert not work.is_full_for(neighbour)
-    work.wrote([greedy, greedy, greedy])
-    assert not work.is_full_for(other)
+    assert list(work.wrote(1)) == []
 
 
 def test_who_has_waited_longest_is_fed_first() -> None:
@@ -170,7 +151,7 @@ def test_a_lane_that_is_forgotten_is_on_no_list_but_its_outcomes_are_written_sti
     assert work.take_hungry(9) == work.take_resting() == [other]
     assert list(work.ticking) == [other]
     assert [one for one, _, _ in work.finished] == [lane, other]
-    assert list(work.wrote([lane, other])) == [other]
+    assert list(work.wrote(2)) == [other]
 
 
 def test_a_lane_that_was_never_on_a_list_can_be_forgotten() -> None:

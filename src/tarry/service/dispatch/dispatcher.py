@@ -162,7 +162,7 @@ class Dispatcher:
             limits=self._limits,
             parking=self._parking,
         )
-        self.work = work = Work[Lane](signals, self._limits.unsettled)
+        self.work = work = Work[Lane](signals)
         worker = ids.make("worker_", now=clock(), entropy=self._chance(ids.CHANCE))
         self.shards = shards = Shards(store, worker, self._limits, clock)
         self.origins = origins = Origins(store, context, work, worker)

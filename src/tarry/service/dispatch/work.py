@@ -21,8 +21,6 @@ from tarry.errors import StoreError
 from tarry.service.dispatch.lane.endpoint_record import joined
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.lane import Change, Due
-from tarry.service.model.settings import Limits
-from tarry.service.wire.fair_shares import Shares
 
 log = logging.getLogger("tarry.service")
 
@@ -60,18 +58,7 @@ class Ticking(Protocol):
         """Evaluate the answers; return whether to call this again at the next tick."""
 
 
-class WorkingLane(Protocol):
-    """A lane that has work for the loops."""
-
-    @property
-    def tenant(self) -> str:
-        """The application that the lane belongs to."""
-
-    def tick(self, now: float) -> bool:
-        """See `Ticking`."""
-
-
-LaneT = TypeVar("LaneT", bound=WorkingLane)
+LaneT = TypeVar("LaneT", bound=Ticking)
 
 
 class Work(Generic[LaneT]):
@@ -82,11 +69,11 @@ class Work(Generic[LaneT]):
     read from the store.
     """
 
-    def __init__(self, signals: Signals, most_unsettled: int = Limits().unsettled) -> None:
+    def __init__(self, signals: Signals) -> None:
         self._signals = signals
         self.finished: list[tuple[LaneT, Due, Settlement | Resent]] = []
-        self._unsettled = Shares(most_unsettled)
-        self._most_unsettled = most_unsettled
+        self.unsettled = 0
+        """The number of attempts that have ended and whose outcomes are not written yet."""
         self.changes: dict[int, Change] = {}
         self.hungry: dict[LaneT, None] = {}
         self.resting: dict[LaneT, None] = {}
@@ -98,21 +85,9 @@ class Work(Generic[LaneT]):
 
     # --- Settlements and changes ----------------------------------------------------------------
 
-    @property
-    def unsettled(self) -> int:
-        """The number of attempts that have ended and whose outcomes are not written yet."""
-        return self._most_unsettled - self._unsettled.free
-
-    def is_full_for(self, lane: LaneT) -> bool:
-        """Return whether too many outcomes of the lane's application are not written yet.
-
-        Applications share the limit, so that one whose outcomes pile up does not stop the others.
-        """
-        return not self._unsettled.allows(lane.tenant)
-
     def finish(self, lane: LaneT, due: Due, settlement: Settlement | Resent) -> None:
         """Put the outcome of an attempt on the list to be written."""
-        self._unsettled.take(lane.tenant)
+        self.unsettled += 1
         if not self.finished:
             self._signals.settle.set()
         self.finished.append((lane, due, settlement))
@@ -127,10 +102,9 @@ class Work(Generic[LaneT]):
         self.finished[:0] = finished
         self._signals.settle.set()
 
-    def wrote(self, lanes: Iterable[LaneT]) -> dict[LaneT, None]:
-        """Count an outcome of each of these lanes as written; return lanes that may send again."""
-        for lane in lanes:
-            self._unsettled.give_back(lane.tenant)
+    def wrote(self, number: int) -> dict[LaneT, None]:
+        """Count outcomes that were written; return the lanes that may send again."""
+        self.unsettled -= number
         stopped, self._stopped = self._stopped, {}
         return stopped
 

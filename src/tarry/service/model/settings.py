@@ -42,8 +42,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     buffered_bytes: int = 4 * 1024 * 1024
     """Bytes of payloads in memory that wait to be sent."""
     unsettled: int = 2000
-    """Attempts that could not be saved yet: with this many, no more are made. An application makes
-    no more while it has as many of them as are left: one alone may have half."""
+    """Attempts that could not be saved yet: with this many, no more are made."""
     lease: float = 10.0
     margin: float = 2.0
     """Seconds before the end of a lease in which no more requests are sent."""

@@ -91,7 +91,7 @@ def _send_next(lane: Lane, gate: Gate, now: float) -> bool:
 
 def _is_stopped(lane: Lane, now: float) -> bool:
     """Return whether nothing may be sent at all; the lane is pumped again when that ends."""
-    if lane.work.is_full_for(lane):
+    if lane.work.unsettled >= lane.context.limits.unsettled:
         lane.work.stop(lane)
         return True
     if now >= lane.held.until:

@@ -199,8 +199,7 @@ class SettlementWriter:
 
     def _tell(self, part: Part, made: Sequence[bool]) -> None:
         """Let lanes go on whose settlements were written."""
-        stopped = self._work.wrote(lane for lane, _, _ in part.finished)
-        now = self._context.now()
+        stopped, now = self._work.wrote(len(part.finished)), self._context.now()
         for (lane, due, settlement), done in zip(part.finished, made, strict=True):
             take_settlement(lane, due, settlement, done=done, now=now)
         hit("settle.told")
