@@ -35,7 +35,7 @@ def interval(rule: PacerRule, pace: Pace, *, now: float, waiting: int) -> float:
 def _young(age: float, eager: float) -> float:
     """Return the seconds between probes of a young outage: they grow from the first second on.
 
-    A constant interval at first would cost more probes, and save less, than a shorter one later.
+    A constant interval at first would cost more probes and gain less than shorter ones later.
     """
     return SHORTEST + (age - SHORTEST) * eager
 

@@ -1,4 +1,4 @@
-"""Many dicts that are empty are one, and nobody can write into what is everybody's."""
+"""Many dicts that are empty are one, and nobody can write into what is shared."""
 
 import sys
 from collections.abc import Callable
@@ -39,8 +39,8 @@ def test_the_last_that_is_taken_out_leaves_nothing() -> None:
     ],
     ids=["setitem", "setdefault", "update", "ior"],
 )
-def test_nobody_writes_into_what_is_everybodys(write: Callable[[dict[str, int]], Any]) -> None:
-    with pytest.raises(TypeError, match="everybody"):
+def test_writing_into_the_shared_dict_is_refused(write: Callable[[dict[str, int]], Any]) -> None:
+    with pytest.raises(TypeError, match="shared"):
         write(NOTHING)
     assert NOTHING == {}
 

@@ -53,7 +53,9 @@ class Vocabulary:
         return str(self._table(table).get(name, {}).get("meaning", ""))
 
     def name(self, table: str, typed: str) -> str:
-        """Return the name for a label; anything else is taken for a name."""
+        """Return the name for a label; a name stays as it is."""
+        if typed in self._table(table):
+            return typed
         for name, words in self._table(table).items():
             if words["label"] == typed.strip().lower():
                 return name

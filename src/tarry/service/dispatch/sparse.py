@@ -19,7 +19,7 @@ class _Nothing(dict[Any, Any]):
     """The empty dict that all owners share. It refuses new items."""
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("this dict is everybody's: use put() and keep what it gives")
+        raise TypeError("this dict is shared: use put() and keep what it gives")
 
     __setitem__ = setdefault = update = __ior__ = _refuse
 

@@ -26,6 +26,8 @@ class Words(Struct, frozen=True):
 
 
 _WAITING = "waiting"
+_PROBED = "Only probes are sent until one succeeds. The outage does not use up attempts."
+_PROBE = "a probe that succeeds"
 
 STATES: Mapping[State, Words] = {
     State.READY: Words(_WAITING, "It will be sent in the order of its endpoint's queue."),
@@ -38,7 +40,9 @@ STATES: Mapping[State, Words] = {
 }
 
 REASONS: Mapping[Reason, Words] = {
-    Reason.NEW: Words("queued", "It is sent within seconds.", "a worker reads it"),
+    Reason.NEW: Words(
+        "queued", "Nothing holds it back. A worker sends it next.", "a worker reads it"
+    ),
     Reason.BACKOFF: Words(
         "backoff",
         "The last attempt failed, and the retry policy sets the time of the next one.",
@@ -49,11 +53,7 @@ REASONS: Mapping[Reason, Words] = {
         "The endpoint asked tarry to wait (Retry-After).",
         "the time that the endpoint asked for",
     ),
-    Reason.LANE_OPEN: Words(
-        "endpoint down",
-        "Only probes are sent until one succeeds. The outage does not use up attempts.",
-        "a probe that succeeds",
-    ),
+    Reason.LANE_OPEN: Words("endpoint down", _PROBED, _PROBE),
     Reason.PACE: Words(
         "endpoint recovering",
         "The endpoint gets its backlog at a rate that it can handle.",
@@ -82,7 +82,7 @@ REASONS: Mapping[Reason, Words] = {
         "endpoint paused", "Nothing is sent until a user resumes the endpoint.", "a user resumes it"
     ),
     Reason.DISABLED: Words(
-        "endpoint disabled",
+        "endpoint not enabled",
         "Nothing is sent until a user enables the endpoint.",
         "a user enables it",
     ),
@@ -98,7 +98,9 @@ REASONS: Mapping[Reason, Words] = {
         "aborted by the receiver", "The receiver wants no more attempts for this message."
     ),
     Reason.EXPUNGED: Words("payload expunged", "Its payload was deleted."),
-    Reason.SKIPPED: Words("skipped", "Its endpoint was disabled when the message was accepted."),
+    Reason.SKIPPED: Words(
+        "endpoint was disabled", "The message was accepted while its endpoint was disabled."
+    ),
     Reason.CANCELLED: Words("cancelled", "A user cancelled the message."),
     Reason.DISCARDED: Words("endpoint deleted", "Its endpoint was deleted."),
 }
@@ -108,11 +110,7 @@ LANES: Mapping[str, Words] = {
     FAILING: Words(
         "last attempt failed", "The next attempts show whether the endpoint is down.", "a success"
     ),
-    Phase.OPEN: Words(
-        "down",
-        "Only probes are sent until one succeeds. The outage does not use up attempts.",
-        "a probe that succeeds",
-    ),
+    Phase.OPEN: Words("down", _PROBED, _PROBE),
     Phase.PACED: Words(
         "recovering",
         "The endpoint is back. It gets its backlog at a rate that it can handle.",
@@ -158,6 +156,8 @@ def sentence(state: State, reason: Reason) -> str:
     'Failed: too old. It is older than its policy allows.'
     >>> sentence(State.DELIVERED, Reason.DELIVERED)
     'Delivered.'
+    >>> sentence(State.SKIPPED, Reason.SKIPPED)
+    'Skipped: endpoint was disabled. The message was accepted while its endpoint was disabled.'
     """
     label = STATES[state].label.capitalize()
     words = REASONS[reason]

@@ -303,6 +303,13 @@ def test_requests_that_hang_leave_room_for_others() -> None:
     assert gate.free_at(now + 60, MOST) == math.inf
 
 
+def test_requests_through_another_gate_that_hang_make_no_room_here() -> None:
+    gate = ramped()
+    room = gate.room(MOST)
+    gate.hang(5)
+    assert gate.room(MOST) == room
+
+
 def test_how_long_failures_take_does_not_count() -> None:
     gate = a_gate()
     answer(gate, NOON, took=15.0)

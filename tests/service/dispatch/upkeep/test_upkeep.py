@@ -268,7 +268,7 @@ async def test_a_task_takes_at_most_half_of_the_time_unless_callers_left_somethi
 
 
 @virtually
-async def test_news_of_the_store_end_the_pause_after_a_piece() -> None:
+async def test_news_of_the_store_do_not_shorten_the_pause_after_a_piece() -> None:
     between = Between(Left)
     async with virtual_service(through=between) as service:
         endpoint = await service.add_endpoint("a.example")
@@ -278,4 +278,4 @@ async def test_news_of_the_store_end_the_pause_after_a_piece() -> None:
         for _ in range(1000):
             await asyncio.sleep(0.01)
             service.dispatcher._signals.store_has_news()  # noqa: SLF001  as the store would
-        assert between.shaky.pieces - before >= 85
+        assert 48 <= between.shaky.pieces - before <= 52

@@ -122,7 +122,7 @@ class Allowance:
 
     def start_over(self) -> None:
         """Forget earlier results: the endpoint has moved to another origin."""
-        self.failing, self.trust = 0, FIRST
+        self.failing, self.trust, self._latency = 0, FIRST, 0.0
 
     def failed_before(self, failures: int) -> None:
         """Take over the number of failures in a row from the last owner of the lane."""
@@ -136,14 +136,17 @@ class Allowance:
         self._unanswered_since = min(self._unanswered_since, now)
         self.rate.sent(now)
 
-    def ended(self, took: float) -> None:
-        """Count an answer of any kind, and its latency in seconds."""
+    def ended(self) -> None:
+        """Count an answer of any kind."""
         self.in_flight -= 1
         self._unanswered_since = math.inf
-        self._latency += WEIGHT * (took - self._latency)
 
-    def passed(self) -> None:
-        """Allow one more request in flight: the endpoint works."""
+    def passed(self, took: float) -> None:
+        """Allow one more request in flight: the endpoint works. It answered within `took` seconds.
+
+        Only these answers count as its latency: a timeout says nothing about how quickly it works.
+        """
+        self._latency += WEIGHT * (took - self._latency)
         self.failing = 0
         self.trust = min(self.trust + 1, self.most)
 
@@ -164,7 +167,7 @@ class Allowance:
         return self._sent_at
 
     def hangs(self, now: float) -> bool:
-        """Return whether the endpoint answers nothing, and has not for long."""
+        """Return whether the endpoint has not answered for a long time."""
         return now - self._unanswered_since > max(HANGS, 4 * self._latency)
 
     def expect_answers(self) -> None:

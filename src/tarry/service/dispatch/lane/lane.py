@@ -181,7 +181,7 @@ class Lane:
         return self.endpoint.fifo and self.allowance.fifo_from > now
 
     def hangs(self, now: float) -> bool:
-        """Return whether the endpoint answers nothing, and has not for long."""
+        """Return whether the endpoint has not answered for a long time."""
         return self.allowance.hangs(now)
 
     def has_failed_since(self, time: float) -> bool:

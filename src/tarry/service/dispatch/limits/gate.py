@@ -71,11 +71,11 @@ class Gate:
 
     def room(self, most: int) -> int:
         """Return how many more sends may be in flight at the pace."""
-        return min(most, self.pace.room()) - (self.air - self.hanging)
+        return min(most, self.pace.room()) - max(0, self.air - self.hanging)
 
     def hang(self, hanging: int) -> None:
         """Make room for others in place of requests that go to endpoints that do not answer."""
-        self.hanging = hanging
+        self.hanging = min(hanging, self.air)
 
     def sent(self, now: float, waiting: int) -> int:
         """Count a send; return the epoch of its pace, which has to be passed to `answered`."""

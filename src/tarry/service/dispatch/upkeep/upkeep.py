@@ -1,5 +1,7 @@
 """Work that is done now and then: ages, warnings, retention, and the outbox."""
 
+import asyncio
+
 from msgspec import Struct
 
 from tarry.errors import StoreError
@@ -8,7 +10,7 @@ from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.ownership.lane_loader import LaneLoader
 from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.dispatch.upkeep.tasks import CHUNK, Tasks
-from tarry.service.dispatch.work import Signals, wait_for
+from tarry.service.dispatch.work import Signals
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import DAY
 from tarry.service.store.contract import Retention, Store
@@ -79,7 +81,7 @@ class Upkeep:
                 failed = error
             if advanced and not collected:
                 # Tasks take at most half of the time: deliveries and the API write as well.
-                await wait_for(self._signals.upkeep, self._context.now() - began)
+                await asyncio.sleep(self._context.now() - began)
         if failed is not None:
             raise failed
 

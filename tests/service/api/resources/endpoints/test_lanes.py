@@ -13,6 +13,7 @@ from tarry.service.api.resources.attempts.statuses import StatusText
 from tarry.service.hooks import Hooks
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.wire.url import origin_of
 from tarry.testing.receiver import Receiver
 from tests.service.api.delivering import APP, PATIENT, SLOW, delivering, sent, until
 
@@ -63,6 +64,18 @@ async def test_a_lane_without_anything_to_do_is_closed(client: httpx.AsyncClient
         "probeAt": None,
         "doneAt": None,
     }
+
+
+async def test_a_tenant_does_not_learn_that_a_whole_host_fails(
+    client: httpx.AsyncClient, hooks: Hooks, endpoint: Endpoint
+) -> None:
+    await hooks.store.learn({origin_of(endpoint.url): b'{"phase": "open", "whole": 1}'})
+    whole = await lane(client)
+    access = (await client.post("/api/v1/auth/app-portal-access/shop", json={})).json()
+    headers = {"authorization": f"Bearer {access['token']}"}
+    shown = (await client.get(f"{MAIN}/lane", headers=headers)).json()
+    assert (whole["phase"], whole["scope"], whole["shared"]) == ("open", "origin", True)
+    assert (shown["phase"], shown["scope"], shown["shared"]) == ("open", "endpoint", False)
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ class StatusText(StrEnum):
     CANCELED = "canceled"
 
 
-WORDED_AS = {
+STATE_OF_STATUS = {
     StatusText.SUCCESS: State.DELIVERED,
     StatusText.PENDING: State.WAITING,
     StatusText.FAIL: State.FAILED,

@@ -11,7 +11,7 @@ from tarry.service.api.http.operation import Group
 from tarry.service.api.http.problem import BadRequest
 from tarry.service.api.http.times import Instant
 from tarry.service.api.http.times import written as written_at
-from tarry.service.api.resources.attempts.statuses import WORDED_AS
+from tarry.service.api.resources.attempts.statuses import STATE_OF_STATUS
 from tarry.service.api.resources.call import Call
 from tarry.service.api.resources.endpoints.bodies import EndpointOut
 from tarry.service.api.resources.endpoints.bodies import written as written_endpoint
@@ -100,10 +100,12 @@ async def get(call: Call) -> LaneOut:
 async def _looked_at(call: Call, endpoint: Endpoint) -> LaneOut:
     row, origins = await lane_of(call, endpoint)
     ahead = outlook(row, now=call.now, origins=origins)
+    is_tenant = call.who.application is not None  # who must not learn about others at its host
+    scope = Scope.ENDPOINT if is_tenant and ahead.scope is Scope.ORIGIN else ahead.scope
     return LaneOut(
         phase=ahead.phase,
-        shared=ahead.scope is not Scope.ENDPOINT,
-        scope=ahead.scope,
+        shared=scope is not Scope.ENDPOINT,
+        scope=scope,
         standing=row.endpoint.standing,
         backlog=row.waiting,
         pace=ahead.rate,
@@ -153,12 +155,14 @@ async def explain(call: Call) -> ExplanationOut:
     )
 
 
-@group.get("/vocabulary", tenants=True)
+@group.get("/vocabulary", needs=Need.NOTHING, tenants=True)
 async def vocabulary(call: Call) -> VocabularyOut:  # noqa: ARG001  every operation gets one
     """List the words for states and reasons of deliveries, and for lanes."""
     return VocabularyOut(
         states=[WordsOut(**_fields(name, words)) for name, words in STATES.items()],
-        statuses=[WordsOut(**_fields(name, STATES[state])) for name, state in WORDED_AS.items()],
+        statuses=[
+            WordsOut(**_fields(name, STATES[state])) for name, state in STATE_OF_STATUS.items()
+        ],
         reasons=[
             ReasonOut(**_fields(reason, words), state=state_of(reason))
             for reason, words in REASONS.items()

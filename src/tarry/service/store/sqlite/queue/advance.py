@@ -128,11 +128,11 @@ def _replay(session: Session, task: Task, now: float, limit: int) -> Piece:
 
 def _purge(session: Session, task: Task, limit: int) -> Piece:
     bounds = _bounds_of_messages(task, limit)
-    found = [
-        (behind(accepted_at, known), full, number)
-        for accepted_at, known, full, number in session.db.execute(SQL["advance_payloads"], bounds)
-    ]
-    concerned, piece = _concerned(found, task, limit)
+    with closing(session.db.execute(SQL["advance_payloads"], bounds)) as read:
+        found = (
+            (behind(accepted_at, known), full, number) for accepted_at, known, full, number in read
+        )
+        concerned, piece = _concerned(found, task, limit)
     write_rows(session.db, SQL["advance_purge"], [(number,) for _, _, number in concerned])
     return piece
 
