@@ -22,14 +22,14 @@ class Holder(StrEnum):
 
 
 class End(StrEnum):
-    """What ends a wait."""
+    """The kind of event that ends a wait."""
 
-    READ = "a worker reads it"
-    TIME = "its due time"
-    PROBE = "a successful probe"
-    TURN = "its turn"
-    ANSWER = "the response to a request in flight"
-    PERSON = "a user"
+    READ = "read"
+    TIME = "time"
+    PROBE = "probe"
+    TURN = "turn"
+    ANSWER = "answer"
+    PERSON = "person"
 
 
 class Wait(Struct, frozen=True):
@@ -37,6 +37,8 @@ class Wait(Struct, frozen=True):
 
     holder: Holder
     end: End
+    ended_by: str
+    """The event in words, for users."""
     woken_by: str
     """The part of the dispatcher that wakes the lane, or the user who acts."""
 
@@ -45,18 +47,39 @@ _TIMER = "the lane's timer, set to the next due time"
 _READER = "the worker that owns the lane; the store wakes it if it is idle"
 
 WAITS: Mapping[Reason, Wait] = {
-    Reason.NEW: Wait(Holder.DELIVERY, End.READ, _READER),
-    Reason.REPLAYED: Wait(Holder.DELIVERY, End.READ, _READER),
-    Reason.BACKOFF: Wait(Holder.DELIVERY, End.TIME, _TIMER),
-    Reason.SCHEDULED: Wait(Holder.DELIVERY, End.TIME, _TIMER),
-    Reason.RETRY_AFTER: Wait(Holder.LANE, End.TIME, "the lane's timer, set to the requested time"),
-    Reason.LANE_OPEN: Wait(Holder.LANE, End.PROBE, "the lane's timer, set to the next probe"),
-    Reason.PACE: Wait(Holder.LANE, End.TURN, "the lane's timer, set to the next send"),
-    Reason.RATE: Wait(Holder.LANE, End.TURN, "the lane's timer, set to the next send"),
-    Reason.CONCURRENCY: Wait(Holder.LANE, End.ANSWER, "the response, or the request's timeout"),
-    Reason.BUDGET: Wait(Holder.LANE, End.TURN, "the lane's timer, every second"),
-    Reason.FIFO: Wait(Holder.LANE, End.ANSWER, "the end of the earlier delivery"),
-    Reason.PAUSED: Wait(Holder.ENDPOINT, End.PERSON, "the user who resumes the endpoint"),
-    Reason.DISABLED: Wait(Holder.ENDPOINT, End.PERSON, "the user who enables the endpoint"),
+    Reason.NEW: Wait(Holder.DELIVERY, End.READ, "a worker reads it", _READER),
+    Reason.REPLAYED: Wait(Holder.DELIVERY, End.READ, "a worker reads it", _READER),
+    Reason.BACKOFF: Wait(Holder.DELIVERY, End.TIME, "its due time", _TIMER),
+    Reason.SCHEDULED: Wait(Holder.DELIVERY, End.TIME, "its due time", _TIMER),
+    Reason.RETRY_AFTER: Wait(
+        Holder.LANE,
+        End.TIME,
+        "the time that the endpoint asked for",
+        "the lane's timer, set to the requested time",
+    ),
+    Reason.LANE_OPEN: Wait(
+        Holder.LANE, End.PROBE, "a probe that succeeds", "the lane's timer, set to the next probe"
+    ),
+    Reason.PACE: Wait(Holder.LANE, End.TURN, "its turn", "the lane's timer, set to the next send"),
+    Reason.RATE: Wait(Holder.LANE, End.TURN, "its turn", "the lane's timer, set to the next send"),
+    Reason.CONCURRENCY: Wait(
+        Holder.LANE,
+        End.ANSWER,
+        "the response to an earlier request",
+        "the response, or the request's timeout",
+    ),
+    Reason.BUDGET: Wait(Holder.LANE, End.TURN, "its turn", "the lane's timer, every second"),
+    Reason.FIFO: Wait(
+        Holder.LANE,
+        End.ANSWER,
+        "the end of the earlier delivery",
+        "the end of the earlier delivery",
+    ),
+    Reason.PAUSED: Wait(
+        Holder.ENDPOINT, End.PERSON, "a user resumes it", "the user who resumes the endpoint"
+    ),
+    Reason.DISABLED: Wait(
+        Holder.ENDPOINT, End.PERSON, "a user enables it", "the user who enables the endpoint"
+    ),
 }
 """The reasons of live deliveries. The other reasons say how a delivery ended."""

@@ -27,7 +27,6 @@ class Words(Struct, frozen=True):
 
 _WAITING = "waiting"
 _PROBED = "Only probes are sent until one succeeds. The outage does not use up attempts."
-_PROBE = "a probe that succeeds"
 
 STATES: Mapping[State, Words] = {
     State.READY: Words(_WAITING, "It will be sent in the order of its endpoint's queue."),
@@ -39,55 +38,55 @@ STATES: Mapping[State, Words] = {
     State.DISCARDED: Words("discarded", "Its endpoint was deleted."),
 }
 
+
+def _wait(reason: Reason, label: str, meaning: str) -> Words:
+    """Return the words for a reason to wait; the table of waits has the event that ends it."""
+    return Words(label, meaning, WAITS[reason].ended_by)
+
+
 REASONS: Mapping[Reason, Words] = {
-    Reason.NEW: Words(
-        "queued", "Nothing holds it back. A worker sends it next.", "a worker reads it"
-    ),
-    Reason.BACKOFF: Words(
+    Reason.NEW: _wait(Reason.NEW, "queued", "Nothing holds it back. A worker sends it next."),
+    Reason.BACKOFF: _wait(
+        Reason.BACKOFF,
         "backoff",
         "The last attempt failed, and the retry policy sets the time of the next one.",
-        "its due time",
     ),
-    Reason.RETRY_AFTER: Words(
-        "retry-after",
-        "The endpoint asked tarry to wait (Retry-After).",
-        "the time that the endpoint asked for",
+    Reason.RETRY_AFTER: _wait(
+        Reason.RETRY_AFTER, "retry-after", "The endpoint asked tarry to wait (Retry-After)."
     ),
-    Reason.LANE_OPEN: Words("endpoint down", _PROBED, _PROBE),
-    Reason.PACE: Words(
+    Reason.LANE_OPEN: _wait(Reason.LANE_OPEN, "endpoint down", _PROBED),
+    Reason.PACE: _wait(
+        Reason.PACE,
         "endpoint recovering",
         "The endpoint gets its backlog at a rate that it can handle.",
-        "its turn",
     ),
-    Reason.RATE: Words(
-        "rate limit", "The endpoint or its application has a rate limit.", "its turn"
+    Reason.RATE: _wait(
+        Reason.RATE, "rate limit", "The endpoint or its application has a rate limit."
     ),
-    Reason.CONCURRENCY: Words(
-        "concurrency limit",
-        "The endpoint has a limit of requests at a time.",
-        "the response to an earlier request",
+    Reason.CONCURRENCY: _wait(
+        Reason.CONCURRENCY, "concurrency limit", "The endpoint has a limit of requests at a time."
     ),
-    Reason.BUDGET: Words(
+    Reason.BUDGET: _wait(
+        Reason.BUDGET,
         "retry budget",
         "Too many of the latest requests to the endpoint were retries.",
-        "its turn",
     ),
-    Reason.FIFO: Words(
+    Reason.FIFO: _wait(
+        Reason.FIFO,
         "fifo",
         "The endpoint gets its messages in order, and an earlier one has not ended.",
-        "the end of the earlier delivery",
     ),
-    Reason.SCHEDULED: Words("scheduled", "The sender set a delivery time.", "its due time"),
-    Reason.PAUSED: Words(
-        "endpoint paused", "Nothing is sent until a user resumes the endpoint.", "a user resumes it"
+    Reason.SCHEDULED: _wait(Reason.SCHEDULED, "scheduled", "The sender set a delivery time."),
+    Reason.PAUSED: _wait(
+        Reason.PAUSED, "endpoint paused", "Nothing is sent until a user resumes the endpoint."
     ),
-    Reason.DISABLED: Words(
+    Reason.DISABLED: _wait(
+        Reason.DISABLED,
         "endpoint not enabled",
         "Nothing is sent until a user enables the endpoint.",
-        "a user enables it",
     ),
-    Reason.REPLAYED: Words(
-        "queued again", "A recovery or a replay queued it again.", "a worker reads it"
+    Reason.REPLAYED: _wait(
+        Reason.REPLAYED, "queued again", "A recovery or a replay queued it again."
     ),
     Reason.DELIVERED: Words("delivered", "The endpoint accepted it."),
     Reason.REFUSED: Words("refused", "The endpoint refused this message permanently."),
@@ -110,7 +109,7 @@ LANES: Mapping[str, Words] = {
     FAILING: Words(
         "last attempt failed", "The next attempts show whether the endpoint is down.", "a success"
     ),
-    Phase.OPEN: Words("down", _PROBED, _PROBE),
+    Phase.OPEN: Words("down", _PROBED, WAITS[Reason.LANE_OPEN].ended_by),
     Phase.PACED: Words(
         "recovering",
         "The endpoint is back. It gets its backlog at a rate that it can handle.",
