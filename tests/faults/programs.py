@@ -12,6 +12,7 @@ import uvloop
 from msgspec.structs import replace
 
 from tarry.cli.commands import tarry
+from tarry.cli.service import worker as _worker  # so that a fork need not
 from tarry.core.text import to_json
 from tarry.errors import Conflict, DiskNearlyFull, NotFound, StoreUnavailable
 from tarry.service import hooks as _hooks
@@ -21,7 +22,7 @@ from tarry.service.model.claim import Claim
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Notice
 from tarry.service.model.settings import DELIVERY
-from tarry.service.store.postgres import store as _postgres  # so that a fork need not
+from tarry.service.store.postgres import store as _postgres  # likewise
 from tarry.service.store.sqlite import store as _sqlite
 
 AT_ONCE = 8
@@ -50,7 +51,7 @@ async def _ingest(db: str, apps: int, acknowledged: str, pause: float, most: int
             while not told.is_set() and (number := next(numbers, None)) is not None:
                 id_ = await _send(hooks, applications[number % apps], number, told)
                 if id_ is not None:
-                    os.write(file, f"{number} {id_}\n".encode())
+                    await _write_down(file, f"{number} {id_}\n")
                 await asyncio.sleep(pause)
 
         async with asyncio.TaskGroup() as group:
@@ -58,6 +59,17 @@ async def _ingest(db: str, apps: int, acknowledged: str, pause: float, most: int
                 group.create_task(send_some())
         if not told.is_set():
             await told.wait()
+
+
+async def _write_down(file: int, line: str) -> None:
+    """Append a line, also if the disk is full for this file as well: then once it is not."""
+    while True:
+        try:
+            os.write(file, line.encode())
+        except OSError:
+            await asyncio.sleep(0.1)
+        else:
+            return
 
 
 def _opened(db: str) -> Any:  # noqa: ANN401  a context manager of Hooks
@@ -176,4 +188,4 @@ PROGRAMS: dict[str, Callable[..., None]] = {
     "people": people,
     "change": change,
 }
-_LOADED = (_hooks, _postgres, _sqlite)
+_LOADED = (_hooks, _postgres, _sqlite, _worker)

@@ -6,7 +6,7 @@ import pytest
 
 from tarry.errors import StoreError, StoreUnavailable
 from tarry.service.dispatch.upkeep import counts
-from tarry.service.dispatch.upkeep.tasks import MOST_TRIES, TaskTrials
+from tarry.service.dispatch.upkeep.tasks import MOST_TRIES
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.listing import Cut
@@ -152,22 +152,3 @@ async def test_a_count_ends_with_its_dispatcher() -> None:
         asked = between.shaky.asked
         await asyncio.sleep(100)
         assert between.shaky.asked == asked > 5
-
-
-@virtually
-async def test_counts_that_are_interrupted_have_ended_when_their_loop_has() -> None:
-    between = Between(Slow)
-    async with virtual_service(through=between) as service:
-        await applications(service, "org_large", 300)
-        before = len(asyncio.all_tasks())
-        dispatcher, store = service.dispatcher, between.shaky.store
-        trials = TaskTrials(store, dispatcher.context, dispatcher.shards)
-        counting = asyncio.create_task(
-            counts.Counts(store, dispatcher.context, dispatcher.shards, trials).count_all()
-        )
-        await service.store.add_task(a_count("org_large"))
-        await asyncio.sleep(5)
-        counting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await counting
-        assert len(asyncio.all_tasks()) <= before + 1  # the dispatcher counts as well
