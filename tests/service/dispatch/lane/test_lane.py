@@ -252,7 +252,7 @@ async def test_a_lane_is_quiet_when_nothing_is_in_flight_or_waits_to_be_written(
         lane.allowance.sent(service.now())
         quiet.append(lane.is_quiet)
         lane.begin_outcome()
-        lane.allowance.ended()
+        lane.allowance.ended(0.1)
         quiet.append(lane.is_quiet)
         lane.set_aside()  # it may never be written
         quiet.append(lane.is_quiet)

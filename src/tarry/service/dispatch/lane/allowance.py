@@ -122,7 +122,7 @@ class Allowance:
 
     def start_over(self) -> None:
         """Forget earlier results: the endpoint has moved to another origin."""
-        self.failing, self.trust, self._latency = 0, FIRST, 0.0
+        self.failing, self.trust = 0, FIRST
 
     def failed_before(self, failures: int) -> None:
         """Take over the number of failures in a row from the last owner of the lane."""
@@ -136,17 +136,14 @@ class Allowance:
         self._unanswered_since = min(self._unanswered_since, now)
         self.rate.sent(now)
 
-    def ended(self) -> None:
-        """Count an answer of any kind."""
+    def ended(self, took: float) -> None:
+        """Count an answer of any kind, and its latency in seconds."""
         self.in_flight -= 1
         self._unanswered_since = math.inf
-
-    def passed(self, took: float) -> None:
-        """Allow one more request in flight: the endpoint works. It answered within `took` seconds.
-
-        Only these answers count as its latency: a timeout says nothing about how quickly it works.
-        """
         self._latency += WEIGHT * (took - self._latency)
+
+    def passed(self) -> None:
+        """Allow one more request in flight: the endpoint works."""
         self.failing = 0
         self.trust = min(self.trust + 1, self.most)
 

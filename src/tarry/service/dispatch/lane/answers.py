@@ -46,7 +46,7 @@ def take_answer(lane: Lane, pending: PendingAttempt, answer: Answer) -> None:
     now = context.now()
     judgement = judge(answer, pending.config.policy, now=now)
     context.slots.give_back(lane)
-    lane.allowance.ended()
+    lane.allowance.ended(now - pending.sent_at)
     attempt, draw = context.id(ids.ATTEMPT, now), context.draw()
     held_until = hold_until(judgement, now=now, draw=draw)
     lane.begin_outcome()
@@ -146,7 +146,7 @@ def _report_success(lane: Lane, pending: PendingAttempt, judgement: Judgement, n
     lane.blame.succeeded(pending.due, pending.sent_at)
     if gate.phase is CLOSED:
         gates.group.add_success(lane.allowance.failing)
-    lane.allowance.passed(now - pending.sent_at)
+    lane.allowance.passed()
     is_alone = gate is gates.own and not leader.shared
     if not is_alone:
         gates.group.reached()
