@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarry.core.pace import PacerRule
+from tarry.core.spacing import next_slot
+from tarry.sim.backlog import lane
 from tarry.sim.backlog.delivery_log import DeliveryLog
 from tarry.sim.backlog.lane import simulate
 from tarry.sim.backlog.settings import BacklogSettings
@@ -47,6 +49,21 @@ def test_sends_are_spaced_never_bunched() -> None:
     log = run(waiting=2_000, capacity=100, remembered=95)
     assert np.diff(log.attempts).min() >= 1 / 130
     assert log.peak_10ms() <= 2
+
+
+def test_sends_are_spaced_by_the_rule_that_the_service_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[float, float]] = []
+
+    def spaced(slot: float, *, sent_at: float, rate: float) -> float:
+        asked.append((slot, sent_at))
+        return next_slot(slot, sent_at=sent_at, rate=rate)
+
+    monkeypatch.setattr(lane, "next_slot", spaced)
+    log = run(remembered=95)
+    assert [sent_at for _, sent_at in asked] == log.attempts[1:].tolist()  # the first is a probe
+    assert all(slot <= sent_at for slot, sent_at in asked)
 
 
 def test_a_delivery_that_fails_by_chance_goes_again() -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from tarry.core.pace import Pace, PacerRule, Phase, Seen
 from tarry.core.pacer import handed_over, step
 from tarry.core.probe import probed
+from tarry.core.spacing import next_slot
 from tarry.sim.backlog.delivery_log import DeliveryLog
 from tarry.sim.backlog.lane_blame import LaneBlame
 from tarry.sim.backlog.settings import BacklogSettings
@@ -126,9 +127,7 @@ class _Lane:
             self._lanes[delivery % self._settings.lanes] += 1
         else:
             self._sent.append(now)
-        # The next send is spaced from this one, not from when this one could have gone. So the lane
-        # does not catch up after a stall.
-        self._free_at = now + (1 / pace.rate if pace.rate else 0.0)
+        self._free_at = next_slot(self._free_at, sent_at=now, rate=pace.rate) if pace.rate else now
 
     def _next(self) -> int:
         while self._retries and self._retries[0][0] <= self._now:

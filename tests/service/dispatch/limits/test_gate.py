@@ -10,7 +10,6 @@ from tarry.core.pace import Pace, Phase, Sample
 from tarry.core.pacer import in_a_row
 from tarry.core.probe import SHORTEST
 from tarry.service.dispatch.limits.gate import FEW_ANSWERS, RULE, WATCHED, Gate, scaled
-from tarry.service.dispatch.limits.rates import GRAIN
 from tarry.testing.samples import NOON
 
 MOST = 256
@@ -276,7 +275,7 @@ def test_a_paced_gate_spaces_its_sends(capacity: float | None, rate: float) -> N
     assert gate.free_at(NOON, MOST) == NOON
     gate.sent(NOON, 100)
     wait = gate.free_at(NOON, MOST) - NOON  # compared with NOON itself, any wait would do
-    assert wait == pytest.approx(1 / rate - min(GRAIN, 1 / rate), abs=1e-6)
+    assert wait == pytest.approx(1 / rate, abs=1e-6)
 
 
 def test_a_paced_gate_has_no_more_in_the_air_than_its_pace_takes() -> None:
@@ -417,7 +416,7 @@ def test_a_gate_that_closes_does_not_keep_to_its_old_spacing_when_it_is_paced_an
 def test_a_gate_goes_on_where_the_one_before_it_stood() -> None:
     paced = a_gate(Pace(phase=Phase.PACED, rate=10.0))
     paced.sent(NOON, 9)
-    assert paced.free_at(NOON, MOST) - NOON == pytest.approx(0.1 - GRAIN, abs=1e-6)
+    assert paced.free_at(NOON, MOST) - NOON == pytest.approx(0.1, abs=1e-6)
     waiting = a_gate(Pace(phase=Phase.OPEN, rate=0.0, probe_at=NOON + 30))
     assert waiting.free_at(NOON, MOST) == NOON + 30
     assert not waiting.step(NOON, 1)

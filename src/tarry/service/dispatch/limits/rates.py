@@ -9,15 +9,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+from tarry.core.spacing import next_slot
 from tarry.service.dispatch.clock import LONG_AGO, Later, Timer
 
 # --- Sends at a rate ----------------------------------------------------------------------------
 
-GRAIN = 0.002
-"""How many seconds late a timer may be without lowering the rate: this much is caught up."""
-MARGIN = 0.01
-"""The share by which sends stay below a limit. Timers and networks are sometimes late, and a
-receiver that counts the arrivals of any second must not find more than the limit."""
+MARGIN = 0.02
+"""The share by which sends stay below a limit. A receiver that counts the arrivals of any second
+must not find more than the limit, although `core.spacing` makes up for 10 ms of a late timer and
+networks delay some requests by a few more."""
 LONGEST_DOUBT = 60.0
 """At most this many seconds a send waits because another owner may have sent just before. Otherwise
 restarts could keep a slow lane from ever sending."""
@@ -54,7 +54,7 @@ class Spacing:
     def sent(self, now: float) -> None:
         """Count a send."""
         if 0 < self.rate < math.inf:
-            self._free_at = max(self._free_at, now - GRAIN) + 1 / self.rate
+            self._free_at = next_slot(self._free_at, sent_at=now, rate=self.rate)
 
 
 NO_SPACING = Spacing()
