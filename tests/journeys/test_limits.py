@@ -3,12 +3,15 @@
 import asyncio
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import pytest
 
 from tarry.core.outcome import Kind
+from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.delivery import State
+from tarry.service.model.lane import Change, Lease
 from tarry.service.model.settings import Limits
 from tarry.service.wire.exchange import Answer
 from tarry.testing.shaky_store import Between, Shaky
@@ -197,7 +200,8 @@ async def test_payloads_in_memory_are_bounded_and_all_get_through() -> None:
 @virtually
 async def test_answers_that_cannot_be_written_down_stop_all_and_then_all_go_on() -> None:
     between = Between(Shaky)
-    async with virtual_service(limits=Limits(unsettled=50), through=between) as service:
+    limits = Limits(in_flight=50, unsettled=50)
+    async with virtual_service(limits=limits, through=between) as service:
         endpoints = [
             await service.add_endpoint(f"{name}.example", lambda _r, _n: OK) for name in "abc"
         ]
@@ -205,7 +209,7 @@ async def test_answers_that_cannot_be_written_down_stop_all_and_then_all_go_on()
         await asyncio.sleep(0.015)
         between.shaky.away = True
         await asyncio.sleep(5)
-        assert service.dispatcher.work.unsettled < 50 + 3 * 256
+        assert service.dispatcher.work.unsettled == 50
         stopped = len(service.sender.sent)
         await asyncio.sleep(2)
         assert len(service.sender.sent) == stopped
@@ -214,3 +218,43 @@ async def test_answers_that_cannot_be_written_down_stop_all_and_then_all_go_on()
             await service.until_delivered(endpoint, within=60)
         sent = Counter((one.host, one.message) for one in service.sender.sent)
         assert set(sent.values()) == {1}
+
+
+class SlowWrites(Shaky):
+    """Takes three seconds to write outcomes."""
+
+    async def settle(
+        self,
+        settlements: Sequence[Settlement | Resent],
+        changes: Sequence[Change],
+        leases: Iterable[Lease],
+    ) -> list[bool]:
+        await asyncio.sleep(3)
+        return await self._store.settle(settlements, changes, leases)
+
+
+@pytest.mark.parametrize("tenants", [1, 3])
+@virtually
+async def test_tenants_whose_outcomes_pile_up_hold_up_no_neighbour(tenants: int) -> None:
+    limits = Limits(in_flight=20, unsettled=40)
+    async with virtual_service(limits=limits, through=Between(SlowWrites)) as service:
+        piling_up = []
+        for number in range(tenants):
+            greedy = await service.add_application()
+            piling_up.append(await service.add_endpoint(f"a{number}.example", application=greedy))
+            await service.add_endpoint(f"b{number}.example", application=greedy)
+            await service.add(500, application=greedy)
+        neighbour = await service.add_application()
+        await service.add_endpoint("n.example", application=neighbour)
+        most, added_at = 0, []
+        for _ in range(8):
+            added_at.append(service.now())
+            await service.add(application=neighbour)
+            for _ in range(73):  # until its outcome is written
+                await asyncio.sleep(0.1)
+                in_flight = limits.in_flight - service.dispatcher.context.slots.free
+                most = max(most, service.dispatcher.work.unsettled + in_flight)
+        sent_at = [sent.at for sent in service.sender.sent if sent.host == "n.example"]
+        assert sent_at == pytest.approx(added_at, abs=0.1)
+        assert limits.unsettled / 2 <= most <= limits.in_flight + limits.unsettled
+        assert await service.waiting(piling_up[-1])

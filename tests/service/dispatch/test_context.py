@@ -76,8 +76,8 @@ def test_a_notice_says_what_happened_to_which_endpoint() -> None:
 
 
 def test_there_are_as_many_slots_as_the_limits_say() -> None:
-    context = a_context(in_flight=12)
-    assert context.slots.free == 12
+    context = a_context(in_flight=12, unsettled=30)
+    assert (context.slots.free, context.unwritten.free) == (12, 42)
 
 
 def test_each_event_is_counted_once_where_it_belongs() -> None:

@@ -99,15 +99,6 @@ def test_what_could_not_be_written_wakes_the_loop_that_writes_it() -> None:
     assert set_ones(signals) == ["settle"]
 
 
-def test_lanes_that_were_stopped_go_on_when_something_was_written() -> None:
-    work, lane = Work[FakeLane](Signals()), FakeLane()
-    finish(work, lane)
-    work.stop(lane)
-    assert list(work.wrote(1)) == [lane]
-    finish(work, lane)
-    assert list(work.wrote(1)) == []
-
-
 def test_who_has_waited_longest_is_fed_first() -> None:
     work = Work[FakeLane](Signals())
     lanes = [FakeLane() for _ in range(3)]
@@ -146,12 +137,10 @@ def test_a_lane_that_is_forgotten_is_on_no_list_but_its_outcomes_are_written_sti
         work.feed(one)
         work.let_rest(one)
         work.tick(one)
-        work.stop(one)
     work.forget(lane)
     assert work.take_hungry(9) == work.take_resting() == [other]
     assert list(work.ticking) == [other]
     assert [one for one, _, _ in work.finished] == [lane, other]
-    assert list(work.wrote(2)) == [other]
 
 
 def test_a_lane_that_was_never_on_a_list_can_be_forgotten() -> None:

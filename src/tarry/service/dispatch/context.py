@@ -81,6 +81,9 @@ class Context:
         self.limits = limits
         self.parking = parking
         self.slots = Slots(limits.in_flight)
+        """One for each request in flight."""
+        self.unwritten = Slots(limits.in_flight + limits.unsettled)
+        """One for each attempt in flight, and on until its outcome is written."""
         self.buffered = PayloadBytes()
         self.counters = Counters()
         self.note = self.notice  # one bound method for all records, instead of one for each

@@ -80,8 +80,6 @@ class Work(Generic[LaneT]):
         self.ticking: dict[Ticking, None] = {}
         self.to_load: dict[int, None] = {}
         """The numbers of lanes to load: new ones, and those whose endpoints changed."""
-        self._stopped: dict[LaneT, None] = {}
-        """Lanes that send nothing because too many outcomes are not written yet."""
 
     # --- Settlements and changes ----------------------------------------------------------------
 
@@ -102,15 +100,9 @@ class Work(Generic[LaneT]):
         self.finished[:0] = finished
         self._signals.settle.set()
 
-    def wrote(self, number: int) -> dict[LaneT, None]:
-        """Count outcomes that were written; return the lanes that may send again."""
+    def wrote(self, number: int) -> None:
+        """Count outcomes that were written."""
         self.unsettled -= number
-        stopped, self._stopped = self._stopped, {}
-        return stopped
-
-    def stop(self, lane: LaneT) -> None:
-        """Have a lane wait until the next outcomes are written."""
-        self._stopped[lane] = None
 
     def change(self, change: Change) -> None:
         """Put a change of a lane on the list: it is written with the next settlements."""
@@ -198,7 +190,6 @@ class Work(Generic[LaneT]):
         """Take a lane off all lists. Its outcomes are written nevertheless."""
         self.hungry.pop(lane, None)
         self.resting.pop(lane, None)
-        self._stopped.pop(lane, None)
         self.ticking.pop(lane, None)
 
 

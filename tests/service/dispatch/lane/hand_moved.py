@@ -110,6 +110,7 @@ class LanePlace(Place):
         """Send a delivery of a lane through the gate that it goes by now."""
         due = self.row(lane, **values)
         gate = lane.gates.current
+        assert self.context.unwritten.take(lane)
         assert self.context.slots.take(lane)
         if not due.resend:
             lane.backlog.buffer.is_busy(due.seq)

@@ -885,6 +885,7 @@ def write(
     if not due.resend:
         lane.backlog.buffer.is_busy(due.seq)
     unsettled = lane.unsettled
+    lane.context.unwritten.take_anyway(lane)
     lane.begin_outcome()
     take_settlement(lane, due, made, done=done, now=place.now)
     assert lane.unsettled == unsettled

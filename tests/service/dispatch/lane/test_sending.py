@@ -241,7 +241,8 @@ class Unwritten(Shaky):
 @virtually
 async def test_no_more_is_sent_than_may_be_unwritten_and_then_it_goes_on() -> None:
     between = Between(Unwritten)
-    async with virtual_service(through=between, limits=Limits(unsettled=4)) as service:
+    limits = Limits(in_flight=4, unsettled=4)
+    async with virtual_service(through=between, limits=limits) as service:
         endpoint = await service.add_endpoint("a.example", concurrency=1)
         await service.add(20)
         await asyncio.sleep(5)

@@ -274,6 +274,27 @@ async def test_while_the_store_refuses_everything_nothing_is_lost_or_sent_twice(
 
 
 @virtually
+async def test_a_tenant_whose_outcomes_are_all_refused_stops_at_its_share_and_no_neighbour() -> (
+    None
+):
+    between = Between(Choosy)
+    limits = Limits(in_flight=8, unsettled=8)
+    async with virtual_service(through=between, limits=limits) as service:
+        refused = await service.add_endpoint("a.example", concurrency=1)
+        neighbour = await service.add_application()
+        other = await service.add_endpoint("b.example", application=neighbour)
+        between.shaky.refuses = lambda one: one.lane == refused.lane
+        await service.add(50)
+        await service.add(50, application=neighbour)
+        await service.until_delivered(other, within=5)
+        await asyncio.sleep(5 * REFUSED_AGAIN_AFTER)
+        assert Counter(one.host for one in service.sender.sent) == {"a.example": 8, "b.example": 50}
+        between.shaky.refuses = lambda _: False
+        await service.until_delivered(refused, within=REFUSED_AGAIN_AFTER + 5)
+        assert service.dispatcher.context.unwritten.free == 16
+
+
+@virtually
 async def test_what_was_written_before_the_database_went_away_is_not_written_again() -> None:
     between = Between(Choosy)
     async with virtual_service(through=between) as service:

@@ -252,6 +252,7 @@ class Lane:
         self.backlog.buffer.changed()
         self.work.forget(self)
         self.context.slots.forget(self)
+        self.context.unwritten.forget(self)
         self.gates.group.leave(self)
         self.gates.come_back()
         self.tenant_rate.leave(self)
@@ -292,7 +293,8 @@ class Lane:
         self.work.finish(self, due, outcome)
 
     def finish(self, due: Due, outcome: Settlement | Resent) -> None:
-        """Count the outcome of a delivery, and have it written."""
+        """Count the outcome of a delivery that was not sent, and have it written."""
+        self.context.unwritten.take_anyway(self)
         self.begin_outcome()
         self.hand_in(due, outcome)
 
@@ -306,6 +308,7 @@ class Lane:
 
     def wrote(self) -> None:
         """Count an outcome that was written."""
+        self.context.unwritten.give_back(self)
         self.unsettled -= 1
 
     # --- Phases of its gate: see `phases.py` -----------------------------------------------------

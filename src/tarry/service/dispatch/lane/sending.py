@@ -1,8 +1,8 @@
 """How a lane sends: it looks for a delivery that may go, signs it, and sends it.
 
 A delivery goes when the gate is free, the lane's own limits allow it, a row is at hand, the
-application's rate admits it, and the process has a slot. Each of these that stops a lane also makes
-sure that it is woken later: by a timer, an answer, the reader of rows, or the store.
+application's rate admits it, and the process has slots for it. Each of these that stops a lane also
+makes sure that it is woken later: by a timer, an answer, the reader of rows, or the store.
 """
 
 import logging
@@ -75,29 +75,35 @@ def _send_next(lane: Lane, gate: Gate, now: float) -> bool:
     if free_at > now:
         lane.context.alarms.set(lane, free_at)
         return False
-    slots = lane.context.slots
-    if not _has_rows(lane, gate, now) or _is_stopped(lane, now):
-        return False
-    if not lane.tenant_rate.admits(lane, now) or not slots.take(lane):
+    if not _has_rows(lane, gate, now) or not _take_slots(lane, now):
         return False
     due = lane.backlog.buffer.next(now, gate.phase)
     if due is None:
-        slots.give_back(lane)
+        _give_slots_back(lane)
         _look_ahead(lane, gate, now)
         return False
     _send(lane, due, gate, now)
     return True
 
 
-def _is_stopped(lane: Lane, now: float) -> bool:
-    """Return whether nothing may be sent at all; the lane is pumped again when that ends."""
-    if lane.work.unsettled >= lane.context.limits.unsettled:
-        lane.work.stop(lane)
-        return True
+def _take_slots(lane: Lane, now: float) -> bool:
+    """Take what one more attempt needs from the process; the lane is pumped when it may again."""
     if now >= lane.held.until:
         lane.held.delay()
-        return True
-    return False
+        return False
+    context = lane.context
+    if not lane.tenant_rate.admits(lane, now) or not context.unwritten.take(lane):
+        return False
+    if not context.slots.take(lane):
+        context.unwritten.give_back(lane)
+        return False
+    return True
+
+
+def _give_slots_back(lane: Lane) -> None:
+    """Give back what an attempt needs: it is not made."""
+    lane.context.slots.give_back(lane)
+    lane.context.unwritten.give_back(lane)
 
 
 def next_send_at(lane: Lane, gate: Gate, now: float) -> float:
@@ -180,12 +186,12 @@ def _look_ahead(lane: Lane, gate: Gate, now: float) -> None:
 def _send(lane: Lane, due: Due, gate: Gate, now: float) -> None:
     """Send a delivery, unless its payload is gone or the retry budget has no room for it."""
     if due.payload is None:
-        lane.context.slots.give_back(lane)
+        _give_slots_back(lane)
         _end_without_payload(lane, due, now)
         return
     retry = due.attempts > 0 and due.stream is Stream.WAITING
     if retry and gate.phase is CLOSED and not lane.allowance.spend_retry(now):
-        lane.context.slots.give_back(lane)
+        _give_slots_back(lane)
         lane.backlog.buffer.put_off(due, now + RETRY_PAUSE)
         return
     _begin(lane, due, due.payload, gate, now)

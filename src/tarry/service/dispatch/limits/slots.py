@@ -1,11 +1,14 @@
-"""Shares the slots of a process, one for each request in flight, fairly by tenant and by lane.
+"""The slots that the lanes of a process share, and the lanes that wait for one.
 
-No tenant may hold more slots than are free: one alone may have half of them, two a third each, and
-a new tenant always finds some. Slots that become free go to the tenants in turn.
+A process has slots for requests in flight, and slots for attempts whose outcomes are not written
+yet. Each tenant has its share of them (`model/shares.py`), so the tenant that holds the most is the
+first to wait. Slots that become free go to the tenants in turn.
 """
 
 from collections import deque
 from typing import Protocol
+
+from tarry.service.model.shares import Shares
 
 PASSED_OVER = 8
 """How many tenants that have their share are skipped, at most, when a slot becomes free."""
@@ -18,64 +21,56 @@ class Claimant(Protocol):
     def tenant(self) -> str:
         """The application that the lane belongs to."""
 
-    @property
-    def in_flight(self) -> int:
-        """How many slots it holds."""
-
     def pump(self) -> None:
         """Send what may be sent now."""
 
 
 class Slots:
-    """The slots of a process, and the lanes that wait for one."""
+    """A number of slots, and the lanes that wait for one."""
 
     def __init__(self, most: int) -> None:
-        self._free = most
-        self._held: dict[str, int] = {}
+        self._shares = Shares(most)
         self._waiting: dict[str, deque[Claimant]] = {}
         self._queued: set[int] = set()
 
     @property
     def free(self) -> int:
         """How many slots are free."""
-        return self._free
+        return self._shares.free
 
     def room(self, claimant: Claimant) -> int:
-        """Return how many more slots a lane could take now."""
-        held = max(claimant.in_flight, self._held.get(claimant.tenant, 0))
-        return max(0, self._free - held)
+        """Return how many more slots are free than the lane's tenant holds."""
+        return max(0, self._shares.free - self._shares.held(claimant.tenant))
 
     def take(self, claimant: Claimant) -> bool:
         """Take a slot and return True; otherwise queue the lane for one and return False."""
         tenant = claimant.tenant
-        held = self._held.get(tenant, 0)
-        if held >= self._free:
+        if not self._shares.allows(tenant):
             if id(claimant) not in self._queued:
                 self._queued.add(id(claimant))
                 self._waiting.setdefault(tenant, deque()).append(claimant)
             return False
-        self._free -= 1
-        self._held[tenant] = held + 1
+        self._shares.take(tenant)
         return True
+
+    def take_anyway(self, claimant: Claimant) -> None:
+        """Take a slot, also beyond the tenant's share: for something that cannot wait."""
+        self._shares.take(claimant.tenant)
 
     def give_back(self, claimant: Claimant) -> None:
         """Free a slot."""
-        self._free += 1
-        held = self._held[claimant.tenant] - 1
-        if held:
-            self._held[claimant.tenant] = held
-        else:
-            del self._held[claimant.tenant]
+        self._shares.give_back(claimant.tenant)
 
     def serve(self) -> None:
         """Let lanes send that wait for a slot, one tenant after the other.
 
-        A tenant that is skipped holds slots: it is served when one of them becomes free.
+        Call it for each slot that became free. A tenant that is skipped holds slots: it is served
+        when one of them becomes free.
         """
         passed_over = 0
-        while self._waiting and self._free and passed_over < PASSED_OVER:
+        while self._waiting and self._shares.free > 0 and passed_over < PASSED_OVER:
             tenant = next(iter(self._waiting))
-            if self._held.get(tenant, 0) >= self._free:
+            if not self._shares.allows(tenant):
                 self._waiting[tenant] = self._waiting.pop(tenant)
                 passed_over += 1
                 continue

@@ -199,11 +199,14 @@ class SettlementWriter:
 
     def _tell(self, part: Part, made: Sequence[bool]) -> None:
         """Let lanes go on whose settlements were written."""
-        stopped, now = self._work.wrote(len(part.finished)), self._context.now()
+        self._work.wrote(len(part.finished))
+        now, unwritten = self._context.now(), self._context.unwritten
         for (lane, due, settlement), done in zip(part.finished, made, strict=True):
             take_settlement(lane, due, settlement, done=done, now=now)
         hit("settle.told")
-        for lane in dict.fromkeys(lane for lane, _, _ in part.finished) | stopped:
+        for _ in part.finished:
+            unwritten.serve()
+        for lane in dict.fromkeys(lane for lane, _, _ in part.finished):
             lane.pump()
         stood = [change.lane for change in part.changes if change.standing is not None]
         if stood:  # the standing that was read meanwhile may be out of date
