@@ -203,7 +203,7 @@ class Dispatcher:
             signals=self._signals,
             kept=self._kept,
         )
-        self._watchdog = Watchdog(store, context, shards)
+        self.watchdog = Watchdog(store, context, shards, loader)
 
     def _loops(self) -> list[Coroutine[None, None, None]]:
         """Return the loops that run side by side: each step with its interval and its signal."""
@@ -219,7 +219,7 @@ class Dispatcher:
             self._repeat(self._upkeep.upkeep_once, limits.look, signals.upkeep),
             self._repeat(self._counts.count_all, limits.look),
             self._repeat(self._send_notices, limits.look),
-            self._repeat(self._watchdog.look_once, limits.watch),
+            self._repeat(self.watchdog.look_once, limits.watch),
             self._repeat(self._upkeep.keep_up, limits.keep_up),
         ]
 

@@ -8,6 +8,7 @@ import pytest
 
 from tarry.service.dispatch.gauges import gauges
 from tarry.service.dispatch.upkeep.watchdog import SECOND_LOOK, is_idle
+from tarry.service.model.application import SHARDS
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import HOUR, Limits
 from tarry.service.wire.exchange import Answer
@@ -46,6 +47,59 @@ async def test_a_lane_whose_wake_up_was_lost_is_found_and_its_delivery_is_sent(
         assert len(service.sender.sent) == 3
         assert gauges(service.dispatcher).stalled == 1
         assert endpoint.id in caplog.text
+
+
+@virtually
+async def test_a_lane_that_is_missing_in_memory_is_loaded_and_its_deliveries_are_sent(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    between = Between(LosesWakeUps)
+    async with virtual_service(through=between, limits=LIMITS) as service:
+        await service.add_endpoint("a.example")
+        await asyncio.sleep(1)  # the lane is at rest, and has left memory
+        assert not list(service.dispatcher.shards.lanes())
+        between.shaky.loses = True
+        await service.add(3)
+        with caplog.at_level(logging.ERROR):
+            await asyncio.sleep(2 * WATCH + 1)
+        assert len(service.sender.sent) == 3
+        assert gauges(service.dispatcher).stalled == 1
+        assert "was not loaded" in caplog.text
+        await asyncio.sleep(4 * WATCH)
+        assert gauges(service.dispatcher).stalled == 1
+
+
+@virtually
+async def test_a_lane_that_is_missing_at_one_look_alone_is_no_stall() -> None:
+    between = Between(LosesWakeUps)
+    async with virtual_service(through=between, limits=LIMITS) as service:
+        await service.add_endpoint("a.example")
+        await asyncio.sleep(WATCH - 2)
+        for sent in (1, 2, 3):  # missing at three looks, each time with another delivery
+            between.shaky.loses = True
+            await service.add()
+            await asyncio.sleep(4)
+            between.shaky.loses = False
+            await service.dispatcher.loader.load(await service.store.awake(range(SHARDS)))
+            await asyncio.sleep(WATCH - 4)
+            assert len(service.sender.sent) == sent
+        assert gauges(service.dispatcher).stalled == 0
+
+
+@virtually
+async def test_lanes_that_are_being_loaded_are_not_missing() -> None:
+    between = Between(LosesWakeUps)
+    async with virtual_service(through=between, limits=LIMITS) as service:
+        await service.add_endpoint("a.example")
+        await asyncio.sleep(1)
+        between.shaky.loses = True
+        await service.add()
+        service.dispatcher.work.add_to_load([10**9])  # a list that does not end
+        await asyncio.sleep(0)
+        assert service.dispatcher.loader.is_busy
+        await service.dispatcher.watchdog.look_once()
+        await service.dispatcher.watchdog.look_once()
+        assert gauges(service.dispatcher).stalled == 0
 
 
 @virtually
@@ -92,6 +146,7 @@ async def test_only_a_lane_that_could_send_and_does_nothing_is_idle() -> None:
         lane.backlog.ask()
         assert not is_idle(lane, now)
         lane.backlog.answered(1)
+        lane.context.unwritten.take_anyway(lane)
         lane.begin_outcome()
         assert not is_idle(lane, now)
         lane.wrote()

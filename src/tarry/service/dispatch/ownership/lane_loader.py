@@ -59,6 +59,11 @@ class LaneLoader:
         self._versions: set[str] = set()
         self._busy = asyncio.Lock()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether lanes are being loaded, or are on the list to load."""
+        return self._busy.locked() or bool(self._work.to_load)
+
     async def load(self, numbers: Sequence[int]) -> None:
         """Load these lanes and all on the list. Lanes that cannot be loaded stay on the list."""
         self._work.add_to_load(numbers)

@@ -2,6 +2,9 @@
 
 The rules of sleeping are meant to make this impossible. So each such lane is a defect: it is logged
 as an error and counted in `tarry_lanes_stalled_total`, and its deliveries are sent.
+
+A lane can be forgotten in two ways. It is in memory and does nothing, although the store has a
+ready delivery of it. Or it is not in memory, although the store believes that it is.
 """
 
 import asyncio
@@ -12,6 +15,7 @@ from tarry.core.pace import Phase
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.lane.sending import next_send_at
+from tarry.service.dispatch.ownership.lane_loader import LaneLoader
 from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.model.lane import Stream, Want
 from tarry.service.store.contract import Queue
@@ -27,11 +31,46 @@ LOOKED_AT_TOGETHER = 64
 class Watchdog:
     """Checks the lanes of one dispatcher that seem to have nothing to do."""
 
-    def __init__(self, store: Queue, context: Context, shards: Shards) -> None:
-        self._store, self._context, self._shards = store, context, shards
+    def __init__(self, store: Queue, context: Context, shards: Shards, loader: LaneLoader) -> None:
+        self._store, self._context, self._shards, self._loader = store, context, shards, loader
+        self._missing: dict[int, int] = {}
+        """The lanes that were missing in memory at the last look, and their first ready row."""
 
     async def look_once(self) -> None:
-        """Compare idle lanes with the store twice, and wake those that were forgotten."""
+        """Compare the lanes in memory with the store, and wake those that were forgotten."""
+        await self._look_for_missing()
+        await self._look_at_idle()
+
+    # --- Lanes that are not in memory -----------------------------------------------------------
+
+    async def _look_for_missing(self) -> None:
+        """Load lanes that are missing in memory, with the same ready row as at the last look."""
+        before, self._missing = self._missing, {}
+        missing = await self._missing_lanes()
+        ready = await self._first_ready(missing)
+        self._missing = {lane: seq for lane, seq in ready.items() if before.get(lane) != seq}
+        lost = ready.keys() - self._missing.keys()
+        for lane in sorted(lost):
+            log.error("defect: lane %d had ready deliveries and was not loaded; it is now", lane)
+            self._context.counters.count_stalled()
+        if lost:
+            await self._loader.load(sorted(lost))
+
+    async def _missing_lanes(self) -> list[int]:
+        """Return the lanes that the store has awake and that are not in memory.
+
+        While lanes are being loaded, none is missing: it may be among them.
+        """
+        shards = [number for number in self._shards.numbers if self._shards.owned[number].is_known]
+        awake = await self._store.awake(shards)
+        if self._loader.is_busy:
+            return []
+        return sorted(set(awake) - {lane.number for lane in self._shards.lanes()})
+
+    # --- Lanes in memory ------------------------------------------------------------------------
+
+    async def _look_at_idle(self) -> None:
+        """Compare idle lanes with the store twice, and wake those that have a ready row."""
         first = await self._with_ready_rows(list(self._idle_lanes()))
         if not first:
             return
@@ -51,13 +90,8 @@ class Watchdog:
 
     async def _with_ready_rows(self, lanes: Sequence[Lane]) -> list[Lane]:
         """Return those lanes that have a ready delivery in the store."""
-        ready: list[Lane] = []
-        for start in range(0, len(lanes), LOOKED_AT_TOGETHER):
-            some = {lane.number: lane for lane in lanes[start : start + LOOKED_AT_TOGETHER]}
-            wants = [Want(lane=number, stream=Stream.READY, limit=1) for number in some]
-            fetched = await self._store.fetch(wants, now=self._context.now(), most_bytes=0)
-            ready += [some[number] for number in dict.fromkeys(row.lane for row in fetched.due)]
-        return ready
+        ready = await self._first_ready([lane.number for lane in lanes])
+        return [lane for lane in lanes if lane.number in ready]
 
     def _wake(self, lane: Lane) -> None:
         log.error(
@@ -70,6 +104,18 @@ class Watchdog:
         )
         self._context.counters.count_stalled()
         lane.start_over()
+
+    # --- The store ------------------------------------------------------------------------------
+
+    async def _first_ready(self, lanes: Sequence[int]) -> dict[int, int]:
+        """Return the sequence number of the first ready delivery of each lane that has one."""
+        ready: dict[int, int] = {}
+        for start in range(0, len(lanes), LOOKED_AT_TOGETHER):
+            some = lanes[start : start + LOOKED_AT_TOGETHER]
+            wants = [Want(lane=number, stream=Stream.READY, limit=1) for number in some]
+            fetched = await self._store.fetch(wants, now=self._context.now(), most_bytes=0)
+            ready |= {row.lane: row.seq for row in fetched.due}
+        return ready
 
 
 def is_idle(lane: Lane, now: float) -> bool:
