@@ -1,5 +1,6 @@
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -49,32 +50,48 @@ def test_every_shared_scope_has_its_words() -> None:
     assert {*SHARED, "endpoint"} == set(Scope)
 
 
-def test_one_that_is_down_says_since_when_and_when_it_is_probed() -> None:
-    lane = {
-        "phase": "open",
-        "shared": True,
-        "scope": "origin",
-        "standing": "enabled",
-        "backlog": 3,
-        "failures": 5,
-        "pace": None,
-        "capacity": 41.26,
-        "acceptedAt": None,
-        "doneAt": None,
-        **dict.fromkeys(("failingSince", "downSince", "probeAt"), "2020-01-01T00:00:00Z"),
-    }
+def shown(lane: Mapping[str, object], words: dict[str, str]) -> dict[str, str]:
+    """Return the fields that `endpoint lane` prints for the server's answers."""
     typed = ("endpoint", "lane", "shop", "till", "--key", "k", "--server")
-    words = {"lanes": [{"name": "open", "label": "down", "meaning": "It only gets probes."}]}
-    answers = [(200, json.dumps(one).encode()) for one in (lane, words)]
+    answers = [(200, json.dumps(one).encode()) for one in (lane, {"lanes": [words]})]
     with scripted(*answers) as (server, _):
         said = CliRunner().invoke(tarry, [*typed, server.url]).stdout
-    found = dict(line.split("  ", 1) for line in said.splitlines())
-    assert found["state"].strip() == "down"
-    assert found["meaning"].strip() == "It only gets probes."
-    assert found["affected"].strip() == "the whole host"
-    assert found["capacity"].strip() == "41.3/s"
+    pairs = (line.split("  ", 1) for line in said.splitlines())
+    return {name: value.strip() for name, value in pairs}
+
+
+LANE = {
+    "shared": False,
+    "scope": "endpoint",
+    "standing": "enabled",
+    "backlog": 3,
+    "failures": 5,
+    **dict.fromkeys(("pace", "capacity", "acceptedAt", "doneAt")),
+    **dict.fromkeys(("failedAt", "failingSince", "downSince", "probeAt")),
+}
+AT = "2020-01-01T00:00:00Z"
+
+
+def test_one_that_is_down_says_since_when_and_when_it_is_probed() -> None:
+    times = dict.fromkeys(("failingSince", "downSince", "probeAt"), AT)
+    lane = LANE | times | {"state": "open", "phase": "open", "scope": "origin", "capacity": 41.26}
+    words = {"name": "open", "label": "down", "meaning": "It only gets probes."}
+    found = shown(lane, words)
+    assert found["state"] == "down"
+    assert found["meaning"] == "It only gets probes."
+    assert found["affected"] == "the whole host"
+    assert found["capacity"] == "41.3/s"
     assert "due since" in found["next probe"]
     assert "last success" not in found
+
+
+def test_one_whose_last_attempt_failed_is_called_as_on_the_page() -> None:
+    lane = LANE | {"state": "failing", "phase": "closed", "failedAt": AT}
+    found = shown(
+        lane, {"name": "failing", "label": "last attempt failed", "meaning": "Who knows?"}
+    )
+    assert (found["state"], found["meaning"]) == ("last attempt failed", "Who knows?")
+    assert "2020-01-01" in found["last failure"]
 
 
 def test_of_a_policy_only_what_concerns_deliveries_is_said() -> None:

@@ -6,13 +6,29 @@ from tarry.core.pace import Phase
 from tarry.service.model.delivery import LIVE, Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.waits import WAITS
-from tarry.service.model.words import FAILING, LANES, REASONS, STATES, Words, sentence, state_of
+from tarry.service.model.words import (
+    FAILING,
+    LANES,
+    REASONS,
+    STATES,
+    Words,
+    lane_state,
+    sentence,
+    state_of,
+)
 
 
 def test_everything_that_users_meet_has_words() -> None:
     assert set(STATES) == set(State)
     assert set(REASONS) == set(Reason)
     assert set(LANES) == {*Phase, *set(Standing) - {Standing.ENABLED}, FAILING}
+
+
+def test_a_lane_is_called_by_its_standing_or_its_phase_or_its_last_failure() -> None:
+    assert lane_state(Standing.PARKED, Phase.OPEN, failed=True) == Standing.PARKED
+    assert lane_state(Standing.ENABLED, Phase.OPEN, failed=True) == Phase.OPEN
+    assert lane_state(Standing.ENABLED, Phase.CLOSED, failed=False) == Phase.CLOSED
+    assert lane_state(Standing.ENABLED, Phase.CLOSED, failed=True) == FAILING
 
 
 def test_a_live_delivery_is_called_waiting() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tarry.service import open_hooks
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
-from tarry.service.hooks import open_hooks
 from tarry.service.web.pages import KINDS, PLACES, pages
 from tests.plain_http import PLAIN
 

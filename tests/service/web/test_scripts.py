@@ -79,7 +79,7 @@ def tokens(text: str) -> list[str]:
 
 
 def test_a_payload_is_cut_out_as_it_stands_and_only_blanks_change(tmp_path: Path) -> None:
-    chance = random.Random(7)  # noqa: S311  examples
+    chance = random.Random(7)
     payloads = [written(chance) for _ in range(500)]
     answers = [
         f'{{"id":"msg_1","eventType":"payload","payload":{one},"tags":["\\"payload\\":1"]}}'
@@ -140,7 +140,7 @@ def test_times_are_told_in_words(tmp_path: Path) -> None:
 
 
 def test_every_attempt_is_in_one_bar(tmp_path: Path) -> None:
-    chance = random.Random(7)  # noqa: S311  examples
+    chance = random.Random(7)
     now = 1_800_000_000.0
     cases = [
         [[now - chance.random() * span, chance.random() < 0.5] for _ in range(250)]
@@ -200,8 +200,8 @@ const [tables, lanes, isPortal] = given;
 const context = { vocabulary: new Vocabulary(tables), isPortal };
 console.log(JSON.stringify(lanes.map((lane) => laneSentences(context, lane).map(textOf))));
 """
-LANE = {"standing": "enabled", "phase": "closed", "scope": "endpoint", "backlog": 0}
-LANE |= dict.fromkeys(("pace", "probeAt", "doneAt", "failingSince", "downSince"))
+LANE = {"state": "closed", "scope": "endpoint", "backlog": 0}
+LANE |= dict.fromkeys(("pace", "probeAt", "doneAt", "failedAt", "failingSince", "downSince"))
 AT = "2026-11-15T08:00:00Z"
 
 
@@ -215,19 +215,19 @@ def sentences(folder: Path, *lanes: dict[str, object], portal: bool = False) -> 
 
 
 def test_a_lane_is_described_in_sentences(tmp_path: Path) -> None:
-    down = LANE | {"phase": "open", "backlog": 24, "downSince": AT, "probeAt": AT}
-    recovering = LANE | {"phase": "paced", "backlog": 574, "pace": 20, "doneAt": AT}
+    down = LANE | {"state": "open", "backlog": 24, "downSince": AT, "probeAt": AT}
+    recovering = LANE | {"state": "paced", "backlog": 574, "pace": 20, "doneAt": AT}
     spared = "24 deliveries are waiting. The outage does not use up their attempts."
     assert sentences(
         tmp_path,
         LANE,
         LANE | {"backlog": 1},
-        LANE | {"backlog": 2, "failedAt": AT},
+        LANE | {"state": "failing", "backlog": 2, "failedAt": AT},
         down,
-        LANE | {"phase": "open"},
+        LANE | {"state": "open"},
         recovering,
-        LANE | {"phase": "paced", "backlog": 1},
-        LANE | {"standing": "paused", "backlog": 3},
+        LANE | {"state": "paced", "backlog": 1},
+        LANE | {"state": "paused", "backlog": 3},
     ) == [
         ["No deliveries are waiting."],
         ["Messages are sent as they arrive.", "1 delivery is waiting."],
@@ -244,7 +244,7 @@ def test_a_lane_is_described_in_sentences(tmp_path: Path) -> None:
 
 
 def test_a_tenant_is_not_told_about_endpoints_of_others(tmp_path: Path) -> None:
-    lanes = [LANE | {"phase": "open", "scope": scope} for scope in ("application", "origin")]
+    lanes = [LANE | {"state": "open", "scope": scope} for scope in ("application", "origin")]
     shared = "Several endpoints of this application at this host are affected."
     whole = "The whole host is affected."
     assert sentences(tmp_path, *lanes) == [["Down.", shared], ["Down.", whole]]

@@ -21,7 +21,6 @@ from tarry.core.explain import sentences
 from tarry.core.policy import Policy, RetryAfter
 from tarry.core.text import from_json
 
-ENABLED = "enabled"
 SHARED = {
     "application": "several endpoints of the application at this host",
     "origin": "the whole host",
@@ -72,16 +71,16 @@ def _show_lane(remote: Remote, answer: Answer) -> None:
         remote.print(answer)
         return
     lane, vocabulary = answer.read(), Vocabulary(remote.server)
-    state = lane["phase"] if lane["standing"] == ENABLED else lane["standing"]
     fields = {
-        "state": vocabulary.label("lanes", state),
-        "meaning": vocabulary.meaning("lanes", state),
+        "state": vocabulary.label("lanes", lane["state"]),
+        "meaning": vocabulary.meaning("lanes", lane["state"]),
         "affected": SHARED.get(lane.get("scope"), ""),
         "waiting": str(lane["backlog"]),
         "rate": _speed(lane["pace"]),
         "capacity": _speed(lane["capacity"]),
         "failures": str(lane["failures"] or ""),
         "last success": times.describe(lane["acceptedAt"]),
+        "last failure": times.describe(lane["failedAt"]),
         "failing since": times.describe(lane["failingSince"]),
         "down since": times.describe(lane["downSince"]),
         "next probe": times.describe_due(lane["probeAt"]),

@@ -132,7 +132,21 @@ LANES: Mapping[str, Words] = {
     ),
     Standing.DELETED: Words("deleted", "Its waiting deliveries are discarded."),
 }
-"""The state of sending to an endpoint: its standing, or its phase while it is enabled."""
+"""The state of sending to an endpoint, by the name that `lane_state` returns."""
+
+
+def lane_state(standing: Standing, phase: Phase, *, failed: bool) -> str:
+    """Return the state of a lane: its standing, or its phase while it is enabled.
+
+    A lane opens only after several failures. Until then, `failed` tells that deliveries wait and
+    the last attempt failed.
+
+    >>> lane_state(Standing.ENABLED, Phase.CLOSED, failed=True)
+    'failing'
+    """
+    if standing is not Standing.ENABLED:
+        return standing.value
+    return FAILING if failed and phase is Phase.CLOSED else phase.value
 
 
 _ENDINGS = {

@@ -10,8 +10,9 @@ import { formatCount, formatNumber } from "./vocabulary.js";
 /** @typedef {import("./main.js").Context} Context */
 
 /**
- * The API's response, and the time of the last attempt if that failed.
+ * The API's response. The vocabulary has words for its state.
  * @typedef {object} Lane
+ * @property {string} state
  * @property {"closed" | "open" | "paced"} phase
  * @property {"endpoint" | "application" | "origin"} scope
  * @property {"enabled" | "paused" | "disabled" | "parked" | "deleted"} standing
@@ -24,34 +25,21 @@ import { formatCount, formatNumber } from "./vocabulary.js";
  * @property {string | null} downSince
  * @property {string | null} probeAt
  * @property {string | null} doneAt
- * @property {string | null} [failedAt]
+ * @property {string | null} failedAt
  */
 
 const SHARED = "Several endpoints of this application at this host are affected.";
 const WHOLE_HOST = "The whole host is affected.";
 
 /**
- * Read an endpoint's lane. A lane opens only after several failures. Until then, the last attempt shows a failure.
+ * Read an endpoint's lane.
  * @param {Context} context
  * @param {string} application
  * @param {string} endpoint
  * @returns {Promise<Lane>}
  */
-export async function readLane(context, application, endpoint) {
-  const lane = await context.api.get(path`/app/${application}/endpoint/${endpoint}/lane`);
-  if (!lane.backlog || lane.standing !== "enabled" || lane.phase !== "closed") return lane;
-  const attempts = path`/app/${application}/attempt/endpoint/${endpoint}`;
-  const { data: [last] } = await context.api.get(attempts, { limit: 1, with_content: false });
-  return { ...lane, failedAt: last && last.status !== 0 ? last.timestamp : null };
-}
-
-/**
- * Return the name of a lane's state in the vocabulary.
- * @param {Lane} lane
- */
-export function laneName(lane) {
-  if (lane.standing !== "enabled") return lane.standing;
-  return lane.phase === "closed" && lane.failedAt ? "failing" : lane.phase;
+export function readLane(context, application, endpoint) {
+  return context.api.get(path`/app/${application}/endpoint/${endpoint}/lane`);
 }
 
 /**
@@ -59,7 +47,7 @@ export function laneName(lane) {
  * @param {Lane} lane
  */
 export function laneLabel(context, lane) {
-  return context.vocabulary.label("lanes", laneName(lane));
+  return context.vocabulary.label("lanes", lane.state);
 }
 
 /**
@@ -77,9 +65,8 @@ export function laneSentences(context, lane) {
  * @returns {Child[][]}
  */
 function sentences(context, lane) {
-  const name = laneName(lane);
-  const { meaning } = context.vocabulary.find("lanes", name);
-  switch (name) {
+  const { meaning } = context.vocabulary.find("lanes", lane.state);
+  switch (lane.state) {
     case "open":
       return [down(lane), ...waiting(lane, " The outage does not use up their attempts."), ...scope(context, lane)];
     case "paced":

@@ -50,6 +50,7 @@ async def lane(client: httpx.AsyncClient) -> dict[str, Any]:
 @pytest.mark.usefixtures("endpoint")
 async def test_a_lane_without_anything_to_do_is_closed(client: httpx.AsyncClient) -> None:
     assert await lane(client) == {
+        "state": "closed",
         "phase": "closed",
         "shared": False,
         "scope": "endpoint",
@@ -60,6 +61,7 @@ async def test_a_lane_without_anything_to_do_is_closed(client: httpx.AsyncClient
         "acceptedAt": None,
         "failingSince": None,
         "failures": 0,
+        "failedAt": None,
         "downSince": None,
         "probeAt": None,
         "doneAt": None,
@@ -167,7 +169,11 @@ async def test_a_delivery_is_explained_while_it_waits_and_when_it_ended(
     first, attempt = why["sentences"]
     assert first.startswith("Waiting: backoff. The last attempt failed")
     assert ": 500" in attempt
+    shown, attempts = await lane(client), await until(client, f"/attempt/msg/{known}", len)
+    assert (shown["state"], shown["phase"]) == ("failing", "closed")
+    assert shown["failedAt"] == attempts[0]["timestamp"]
     await client.post(f"{APP}/msg/{known}/cancel")
+    assert (await lane(client))["state"] == "closed"
     why = (await client.get(way)).json()
     assert (why["state"], why["reason"], why["nextAt"]) == ("cancelled", "cancelled", None)
 

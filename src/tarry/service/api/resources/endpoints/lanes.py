@@ -20,7 +20,8 @@ from tarry.service.explain import Scope, origins_of, outlook
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
-from tarry.service.model.words import LANES, REASONS, STATES, Words, state_of
+from tarry.service.model.listing import AttemptFilter, Cut
+from tarry.service.model.words import LANES, REASONS, STATES, Words, lane_state, state_of
 
 WAY = "/app/{app_id}/endpoint/{endpoint_id}"
 
@@ -30,14 +31,17 @@ group = Group("Lane", "v1.lane")
 class LaneOut(Struct, rename="camel", kw_only=True):
     """The state of sending to an endpoint.
 
-    `phase` is `closed` in normal operation, `open` while the endpoint is down and only gets probes,
-    and `paced` while the backlog is sent at a limited rate. `scope` says what fails: the
-    `endpoint`, several endpoints of its `application` at one host, or the whole `origin` (scheme,
-    host and port); the last two are `shared`. `backlog` counts waiting deliveries. `pace` and
-    `capacity` are in deliveries a second: the present limit, and what the endpoint was seen to
+    `state` is its name in the vocabulary's `lanes`: the standing of an endpoint that is not
+    enabled, `failing` while deliveries wait and the last attempt failed (at `failedAt`), otherwise
+    the phase. `phase` is `closed` in normal operation, `open` while the endpoint is down and only
+    gets probes, and `paced` while the backlog is sent at a limited rate. `scope` says what fails:
+    the `endpoint`, several endpoints of its `application` at one host, or the whole `origin`
+    (scheme, host and port); the last two are `shared`. `backlog` counts waiting deliveries. `pace`
+    and `capacity` are in deliveries a second: the present limit, and what the endpoint was seen to
     accept.
     """
 
+    state: str
     phase: Phase
     shared: bool
     scope: Scope
@@ -48,6 +52,7 @@ class LaneOut(Struct, rename="camel", kw_only=True):
     accepted_at: Instant | None
     failing_since: Instant | None
     failures: int
+    failed_at: Instant | None
     down_since: Instant | None
     probe_at: Instant | None
     done_at: Instant | None
@@ -102,21 +107,33 @@ async def _looked_at(call: Call, endpoint: Endpoint) -> LaneOut:
     ahead = outlook(row, now=call.now, origins=origins)
     is_tenant = call.who.application is not None  # who must not learn about others at its host
     scope = Scope.ENDPOINT if is_tenant and ahead.scope is Scope.ORIGIN else ahead.scope
+    standing = row.endpoint.standing
+    is_normal = standing is Standing.ENABLED and ahead.phase is Phase.CLOSED
+    failed_at = await _failed_at(call, endpoint) if is_normal and row.waiting else None
     return LaneOut(
+        state=lane_state(standing, ahead.phase, failed=failed_at is not None),
         phase=ahead.phase,
         shared=scope is not Scope.ENDPOINT,
         scope=scope,
-        standing=row.endpoint.standing,
+        standing=standing,
         backlog=row.waiting,
         pace=ahead.rate,
         capacity=ahead.capacity,
         accepted_at=written_at(row.known.accepted_at),
         failing_since=written_at(row.known.failing_since),
         failures=row.known.failures,
+        failed_at=written_at(failed_at),
         down_since=written_at(ahead.down_since),
         probe_at=written_at(ahead.probe_at),
         done_at=written_at(ahead.done_at),
     )
+
+
+async def _failed_at(call: Call, endpoint: Endpoint) -> float | None:
+    """Return the time of the last attempt to an endpoint if it failed."""
+    newest = Cut(limit=1, descending=True)
+    found = await call.hooks.store.list_attempts_to(endpoint, newest, AttemptFilter())
+    return next((one.now or one.at for one, _ in found.entries if one.kind is not None), None)
 
 
 @group.post(WAY + "/pause", needs=Need.ENDPOINTS)
