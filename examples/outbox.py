@@ -5,9 +5,8 @@ import os
 
 import psycopg
 
-from tarry.service import open_hooks
-from tarry.service.store.postgres.outbox import put
-from tarry.service.wire.seal import generate_key
+from tarry.service import open_hooks, seal
+from tarry.service.outbox import put
 from tarry.testing.postgres import throw_away_cluster
 from tarry.testing.receiver import Receiver
 
@@ -41,7 +40,7 @@ async def deliver(database: str, receiver: Receiver) -> None:
 
 def main() -> None:
     """Use a temporary PostgreSQL server."""
-    os.environ["TARRY_SEALING_KEYS"] = generate_key("example")
+    os.environ["TARRY_SEALING_KEYS"] = seal.generate_key("example")
     with throw_away_cluster(quick=True) as cluster, Receiver(bodies=True) as receiver:
         acme = asyncio.run(set_up(cluster.url, receiver.url))
         with psycopg.connect(cluster.url) as connection:

@@ -9,9 +9,9 @@ from typing import Any, Self
 import httpx
 from playwright.async_api import Browser, Locator, Page, expect
 
+from tarry.service import Hooks, open_hooks
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
-from tarry.service.hooks import Hooks, open_hooks
 from tarry.testing.receiver import Receiver
 from tests.browser.chromium import chromium
 from tests.plain_http import PLAIN

@@ -305,7 +305,7 @@ def test_every_way_to_make_a_call_heeds_the_guards_alike(  # noqa: PLR0913, PLR0
 
 
 def waits_of_decide(policy: tarry.Policy, seed: int) -> Iterator[float]:
-    draw, progress = Random(seed).random, tarry.Progress()  # noqa: S311  jitter, not secrets
+    draw, progress = Random(seed).random, tarry.Progress()
     while True:
         decision = tarry.decide(policy, progress, Failure(), now=0.0, draw=draw)
         assert isinstance(decision, tarry.Again)

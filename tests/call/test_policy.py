@@ -161,7 +161,7 @@ def test_without_a_seed_the_waits_are_by_chance() -> None:
 
 
 def test_the_waits_are_those_of_the_policy() -> None:
-    draws = Random(7)  # noqa: S311  jitter, not secrets
+    draws = Random(7)
     policy = Policy(backoff=Schedule([1, 2, 4]), jitter=Equal(), attempts=2, within=1)
     halves = [0.5, 1, 2, 2, 2]
     wanted = [half + half * draws.random() for half in halves]
@@ -172,7 +172,7 @@ def test_the_waits_are_those_a_call_takes(
     slept: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     policy = Policy(backoff=Exponential(base=0.5, cap=20), attempts=8, within=None)
-    monkeypatch.setattr(world, "draw", Random(7).random)  # noqa: S311  jitter, not secrets
+    monkeypatch.setattr(world, "draw", Random(7).random)
     with pytest.raises(GaveUp):
         policy.call(len, "", until=bool)
     assert slept == list(islice(policy.waits(seed=7), 7))

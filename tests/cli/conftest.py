@@ -8,9 +8,9 @@ from threading import Event, Thread
 
 import pytest
 
+from tarry.service import open_hooks
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
-from tarry.service.hooks import open_hooks
 from tarry.testing.receiver import Receiver
 from tests.cli.shell import KEY, Shell
 

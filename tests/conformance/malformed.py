@@ -218,7 +218,7 @@ def _lengths() -> Iterator[Case]:
 
 
 def _chunks() -> Iterator[Case]:
-    chance = random.Random(1)  # noqa: S311  the same every time
+    chance = random.Random(1)
     bodies = [
         b"",
         b"\r\n",
@@ -317,7 +317,7 @@ def _targets() -> Iterator[Case]:
 
 def _mutations() -> Iterator[Case]:
     """A good request with some of its bytes changed."""
-    chance = random.Random(2)  # noqa: S311  the same every time
+    chance = random.Random(2)
     good = request("POST", f"{PREFIX}/app", GOOD, ("content-type", "application/json"))
     for number in range(MUTATIONS):
         changed = bytearray(good)

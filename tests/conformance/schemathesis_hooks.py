@@ -18,7 +18,7 @@ THERE = 0.7
 """How many requests ask for something that is there."""
 GONE = "gone"
 
-_chance = random.Random(os.environ.get("TARRY_SEED"))  # noqa: S311  nothing is kept secret by it
+_chance = random.Random(os.environ.get("TARRY_SEED"))
 
 
 @schemathesis.hook

@@ -13,10 +13,10 @@ import httpx
 from tarry.core.backoff import Fixed
 from tarry.core.jitter import NoJitter
 from tarry.core.policy import Policy
+from tarry.service import Hooks, open_hooks
 from tarry.service.api.http.operation import Operation
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
-from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.wire.seal import generate_key
 from tarry.testing.receiver import Receiver
 from tests.plain_http import PLAIN

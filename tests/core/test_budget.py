@@ -186,7 +186,7 @@ class Load:
         self.saved = 0
         self._quota = quota
         self._tokens = quota.capacity if quota else 0.0
-        chance = Random(seed)  # noqa: S311  a load, not a secret
+        chance = Random(seed)
         places = count()
         agenda: list[tuple[float, int, int, list[bool]]] = []
         for number in range(100 * seconds):

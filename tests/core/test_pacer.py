@@ -140,7 +140,7 @@ class Unreliable:
 
     def __init__(self, share: float, rate: float, seed: int) -> None:
         self.share, self.rate = share, rate
-        self.chance = random.Random(seed)  # noqa: S311  the same each time
+        self.chance = random.Random(seed)
         self.pace, self.now, self.waiting, self.sent = Pace(), NOW, 0.0, 0.0
 
     def tick(self) -> None:

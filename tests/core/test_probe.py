@@ -29,7 +29,7 @@ Draw = Callable[[], float]
 
 
 def by_chance(seed: int) -> Random:
-    return Random(seed)  # noqa: S311  jitter, not secrets
+    return Random(seed)
 
 
 def soonest() -> float:

@@ -9,7 +9,7 @@ from tarry.core.second_tries import MOST_CREDIT, NO_TRIES, PRIOR, SecondTries
 
 def seen(poison: float, overload: float, *, tries: int = 2000, seed: int = 3) -> SecondTries:
     """What is known after so many messages, some of which always fail, and all at times."""
-    chance = random.Random(seed).random  # noqa: S311  the same each time
+    chance = random.Random(seed).random
     known = NO_TRIES
     for _ in range(tries):
         bad = chance() < poison

@@ -12,8 +12,8 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 
+from tarry.service import open_hooks
 from tarry.service.build import KEYS
-from tarry.service.hooks import open_hooks
 from tarry.service.wire.seal import generate_key
 from tarry.testing.postgres import Cluster, throw_away_cluster
 from tarry.testing.receiver import Receiver
@@ -116,4 +116,4 @@ def scene(base: Base, receiver: Receiver, nursery: Nursery, tmp_path: Path) -> I
 def chance() -> random.Random:
     seed = int(os.environ.get("TARRY_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 10**9)
     print(f"TARRY_TEST_SEED={seed}")  # noqa: T201  to be able to repeat it
-    return random.Random(seed)  # noqa: S311  for times, not for secrets
+    return random.Random(seed)

@@ -15,8 +15,7 @@ from tarry.cli.commands import tarry
 from tarry.cli.service import worker as _worker  # so that a fork need not
 from tarry.core.text import to_json
 from tarry.errors import Conflict, DiskNearlyFull, NotFound, StoreUnavailable
-from tarry.service import hooks as _hooks
-from tarry.service.hooks import Hooks, open_hooks
+from tarry.service import Hooks, open_hooks
 from tarry.service.model.application import Application
 from tarry.service.model.claim import Claim
 from tarry.service.model.endpoint import Endpoint
@@ -188,4 +187,4 @@ PROGRAMS: dict[str, Callable[..., None]] = {
     "people": people,
     "change": change,
 }
-_LOADED = (_hooks, _postgres, _sqlite, _worker)
+_LOADED = (_postgres, _sqlite, _worker)

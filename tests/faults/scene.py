@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import apsw
 import psycopg
 
-from tarry.service.hooks import Hooks, open_hooks
+from tarry.service import Hooks, open_hooks
 from tarry.service.model.delivery import ENDED, LIVE, State
 from tarry.testing.receiver import Receiver
 from tests.faults.nursery import Child, Nursery

@@ -12,10 +12,11 @@ from tarry.core.backoff import Fixed
 from tarry.core.jitter import NoJitter
 from tarry.core.policy import Policy
 from tarry.core.text import to_json
-from tarry.service.build import Settings
+from tarry.service.build import make_hooks
 from tarry.service.hooks import Hooks
 from tarry.service.model.message import Message
 from tarry.service.model.settings import Limits
+from tarry.service.settings import Settings
 from tarry.service.store.sqlite.store import open_sqlite
 from tarry.testing.receiver import Receiver
 
@@ -62,7 +63,7 @@ async def test_a_step_of_the_clock_neither_sends_early_nor_strands(
     settings = Settings(
         db=f"sqlite:///{tmp_path / 'hooks.db'}", allow_network=("127.0.0.0/8",), limits=limits
     )
-    hooks = Hooks(settings, store, now=wall)
+    hooks = make_hooks(settings, store, now=wall)
     await store.put_environment(hooks.environment)
     shop = await hooks.application("shop")
     await hooks.add_endpoint(shop, receiver.url, policy=to_json(SLOW))

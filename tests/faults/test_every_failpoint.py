@@ -18,7 +18,7 @@ from tarry.service.hooks import Hooks
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.message import NewMessage
 from tarry.service.model.settings import DAY
-from tarry.service.store.postgres.outbox import put
+from tarry.service.outbox import put
 from tarry.testing.receiver import Receiver
 from tests.faults.conftest import Databases
 from tests.faults.nursery import Child, Nursery

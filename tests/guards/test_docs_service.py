@@ -16,7 +16,6 @@ from tarry.core.outcome import Kind
 from tarry.errors import ServiceError
 from tarry.service.api.http import problem
 from tarry.service.api.resources.messages import ingest
-from tarry.service.build import Settings
 from tarry.service.dispatch.lane import endpoint_record as record
 from tarry.service.dispatch.upkeep.upkeep import Kept
 from tarry.service.model.application import Application
@@ -25,6 +24,7 @@ from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import Limits, Parking
 from tarry.service.model.task import Work
 from tarry.service.model.words import REASONS, STATES, state_of
+from tarry.service.settings import Settings
 from tarry.service.store import contract
 from tarry.service.store.migrate import steps
 from tarry.service.wire import client, exchange, http1, sign, url

@@ -11,4 +11,4 @@ USUAL = FIRST + 7
 
 def seeded(seed: int) -> random.Random:
     """Return a source of chance that is the same each time."""
-    return random.Random(FIRST + seed)  # noqa: S311  for stories, not for secrets
+    return random.Random(FIRST + seed)

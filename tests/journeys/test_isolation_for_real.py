@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from tarry.cli.bench.cost import megabytes
+from tarry.service import Hooks, open_hooks
 from tarry.service.dispatch.dispatcher import Dispatcher
-from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.application import Application
 from tarry.service.model.lane import Fetched
 from tarry.service.model.message import NewMessage

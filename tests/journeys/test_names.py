@@ -9,7 +9,7 @@ from threading import Event
 
 import pytest
 
-from tarry.service.hooks import Hooks, open_hooks
+from tarry.service import Hooks, open_hooks
 from tarry.service.wire.lookups import THREADS
 from tarry.testing.receiver import Receiver
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tarry.service.hooks import open_hooks
+from tarry.service import open_hooks
 from tarry.service.model.message import NewMessage
 
 CAPACITY, WAITING, OUTAGE = 100, 1_500, 15.0

@@ -3,6 +3,9 @@
 import ast
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import TypeGuard
+
+POWER_FUNCTIONS = frozenset({"exp", "math.exp", "math.exp2", "math.pow", "pow"})
 
 
 def modules(sources: Path, paths: Collection[Path]) -> dict[str, ast.Module]:
@@ -66,6 +69,80 @@ def _targets(node: ast.AST) -> list[ast.expr]:
     if isinstance(node, ast.withitem) and node.optional_vars is not None:
         return [node.optional_vars]
     return []
+
+
+def foreign_private_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Find the uses of private names that this module does not define: the line, and the name.
+
+    An object may use the private fields of another one of its own class, which is defined here.
+    """
+    own = _private_names_defined(tree)
+    for node in ast.walk(tree):
+        for name in _names_used(node):
+            if name.startswith("_") and not name.endswith("__") and name not in own:
+                yield getattr(node, "lineno", 0), name
+
+
+def _private_names_defined(tree: ast.Module) -> set[str]:
+    """Return the names that a module assigns, defines or annotates, and the fields of `self`."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif _is_self_written(node):
+            found.add(node.attr)
+    return found
+
+
+def _is_self_written(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    return (
+        isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _is_self(node.value)
+    )
+
+
+def _names_used(node: ast.AST) -> list[str]:
+    """Return the names that a node takes from something else than `self` or its base classes."""
+    if isinstance(node, ast.Attribute):
+        is_base = isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "super"
+        return [] if is_base or _is_self(node.value) else [node.attr]
+    if isinstance(node, ast.ImportFrom):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in {"getattr", "setattr", "hasattr"}:
+        named = [arg.value for arg in node.args[1:2] if isinstance(arg, ast.Constant)]
+        return [name for name in named if isinstance(name, str)]
+    return []
+
+
+def powers(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Find what may grow exponentially: the line, and the expression.
+
+    That is a power or a shift by something that is no constant, and a number that is multiplied
+    where it is: `wait *= 2`, `wait = min(longest, wait * 2)`.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow | ast.LShift):
+            if not isinstance(node.right, ast.Constant):
+                yield node.lineno, ast.unparse(node)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Mult | ast.LShift):
+            yield node.lineno, ast.unparse(node)
+        elif isinstance(node, ast.Assign):
+            if any(_has_product_of(target, node.value) for target in node.targets):
+                yield node.lineno, ast.unparse(node)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in POWER_FUNCTIONS:
+            yield node.lineno, ast.unparse(node)
+
+
+def _has_product_of(target: ast.expr, value: ast.expr) -> bool:
+    """Return whether an expression multiplies what it is assigned to."""
+    name = ast.unparse(target)
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mult)
+        and name in {ast.unparse(node.left), ast.unparse(node.right)}
+        for node in ast.walk(value)
+    )
 
 
 def function_lengths(tree: ast.Module) -> Iterator[tuple[str, int]]:

@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from tests.measure.structure import (
+    foreign_private_names,
     function_lengths,
     imports,
     in_cycles,
     modules,
     outside_writes,
+    powers,
     protocol_methods,
     split_classes,
 )
@@ -84,3 +86,34 @@ def test_methods_of_protocols_count_once_where_they_are_defined() -> None:
     )
     methods = protocol_methods(trees, "contract")
     assert methods == {"Queue": ["take"], "Nudge": [], "Store": [], "Other": ["give"]}
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("lane._rows", ["_rows"]),
+        ("from a import _b", ["_b"]),
+        ("getattr(lane, '_rows', None)", ["_rows"]),
+        ("self._rows\nsuper()._rows\nlane.__class__", []),
+        ("class A:\n    def f(self, other):\n        self._a = other._a", []),
+        ("def _f(): pass\nmodule._f", []),
+    ],
+)
+def test_private_names_of_others_are_seen(source: str, found: list[str]) -> None:
+    assert [name for _, name in foreign_private_names(ast.parse(source))] == found
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("base * 2 ** attempts", ["2 ** attempts"]),
+        ("1 << attempts", ["1 << attempts"]),
+        ("wait *= 2", ["wait *= 2"]),
+        ("wait = min(60, wait * 2)", ["wait = min(60, wait * 2)"]),
+        ("self.wait = 2 * self.wait", ["self.wait = 2 * self.wait"]),
+        ("math.pow(2, n)", ["math.pow(2, n)"]),
+        ("KB = 2**10\nwait = pause * 2", []),
+    ],
+)
+def test_what_grows_exponentially_is_seen(source: str, found: list[str]) -> None:
+    assert [what for _, what in powers(ast.parse(source))] == found

@@ -60,9 +60,9 @@ import os, pathlib, shop, signal, time
 def test_that_interrupts_when_the_price_is_wrong_for_the_second_time():
     before = pathlib.Path(__file__).with_name("before")
     if shop.price(1) != 3:
-        if before.exists():
+        while before.exists():  # Python loses an interruption of os.fork
             os.kill(os.getppid(), signal.SIGINT)
-            time.sleep(300)
+            time.sleep(5)
         before.touch()
         assert False
 """

@@ -357,7 +357,7 @@ def changed(chance: Random, raw: bytes) -> bytes:
     ("secret", "count"), [(SHARED, 100_000), (PRIVATE, 10_000)], ids=["v1", "v1a"]
 )
 def test_a_message_that_was_changed_anywhere_is_never_verified(secret: str, count: int) -> None:
-    chance = Random(7)  # noqa: S311  a corpus, not a secret
+    chance = Random(7)
     verifier = Verifier.of(secret)
     genuine = signed(secret)
     del genuine["webhook-attempt"]  # it is told, not proven

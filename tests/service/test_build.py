@@ -13,8 +13,9 @@ from tarry.errors import (
     StoreUnavailable,
 )
 from tarry.service import build
-from tarry.service.build import KEYS, Settings
+from tarry.service.build import KEYS
 from tarry.service.model.message import Accepted
+from tarry.service.settings import Settings
 from tarry.service.store.memory.store import MemoryStore
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.service.store.sqlite.store import SqliteStore

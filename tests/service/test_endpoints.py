@@ -7,8 +7,8 @@ import pytest
 from tarry.core.policy import Policy
 from tarry.core.text import to_json
 from tarry.errors import EgressRefused, PolicyError, SettingsError
+from tarry.service import Hooks, open_hooks
 from tarry.service.endpoints import MOST_OLD_SECRETS
-from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change

@@ -13,15 +13,15 @@ from tarry.errors import (
     PolicyError,
     SettingsError,
 )
-from tarry.service import build
-from tarry.service.build import Settings
-from tarry.service.hooks import DEFAULT, Hooks, open_hooks
+from tarry.service import Hooks, build, open_hooks
+from tarry.service.hooks import DEFAULT
 from tarry.service.model.application import Application
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.listing import Cut
 from tarry.service.model.message import Message
 from tarry.service.model.task import Task, Work
+from tarry.service.settings import Settings
 from tarry.service.store.memory.store import MemoryStore
 from tarry.service.store.sqlite.store import SqliteStore
 from tarry.service.wire.seal import generate_key
@@ -295,7 +295,7 @@ async def test_a_dispatcher_that_ends_has_nothing_on_its_way(
 
 async def test_waiting_to_be_told_ends_when_told_or_when_the_dispatcher_fails() -> None:
     settings = Settings(db="memory:", sealing_keys=generate_key("test"))
-    hooks = Hooks(settings, MemoryStore())
+    hooks = build.make_hooks(settings, MemoryStore())
     told = asyncio.Event()
     told.set()
     await hooks.until(told)

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from tarry.errors import SealError, SettingsError
-from tarry.service.hooks import Hooks, open_hooks
+from tarry.service import Hooks, open_hooks
 from tarry.service.keys import hash_key
 from tarry.service.model.key import Key, Scope
 from tarry.service.model.listing import Cut

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tarry.errors import BacklogFull, Conflict, DiskNearlyFull, SettingsError
-from tarry.service.hooks import Hooks, open_hooks
+from tarry.service import Hooks, open_hooks
 from tarry.service.model.application import Application
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.message import Accepted, NewMessage

@@ -50,7 +50,7 @@ def test_a_high_cap_that_is_never_reached_changes_nothing() -> None:
 @pytest.mark.parametrize("jitter", JITTERS, ids=str)
 def test_calls_seldom_make_more(backoff: Backoff, jitter: Jitter) -> None:
     policy = ENDLESS.replace(backoff=backoff, jitter=jitter)
-    draw = random.Random(1).random  # noqa: S311  no secret
+    draw = random.Random(1).random
     made = []
     for _ in range(4):
         now, attempts, memory = 0.0, 0, None

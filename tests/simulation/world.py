@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from random import Random
 from typing import cast
 
-from tarry.service import build
+from tarry.service.build import make_hooks
 from tarry.service.dispatch.origins.record_exchange import LOOK
-from tarry.service.hooks import DEFAULT, Hooks
+from tarry.service.hooks import DEFAULT
 from tarry.service.model.task import Task
+from tarry.service.settings import Settings
 from tarry.testing.postgres import Cluster
 from tests.simulation.commits import Commits
 from tests.simulation.endpoints import Endpoints
@@ -88,8 +89,8 @@ class World:
         self._everybody, self._api_trouble = Trouble(), Trouble()
         self._api = Process("api")
         self.links: list[StoreLink] = []
-        settings = build.Settings(db="memory:", sealing_keys=SEALING_KEYS)
-        self.hooks = Hooks(
+        settings = Settings(db="memory:", sealing_keys=SEALING_KEYS)
+        self.hooks = make_hooks(
             settings,
             self._connect(self._api, self._api_trouble).store,
             now=lambda: clock() + conditions.api_skew,

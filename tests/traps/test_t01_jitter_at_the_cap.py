@@ -57,7 +57,7 @@ def test_no_wait_carries_mass_and_none_is_above_the_cap(backoff: Backoff, jitter
 @pytest.mark.parametrize("attempt", [50, 1_000, 10_000])
 def test_the_jitter_survives_however_late_the_attempt(jitter: Jitter, attempt: int) -> None:
     policy = Policy(backoff=Exponential(base=0.1, cap=CAP), jitter=jitter)
-    chance = Random(7)  # noqa: S311  jitter, not secrets
+    chance = Random(7)
     waits = [policy.wait(attempt, None, chance.random())[0] for _ in range(DRAWS)]
     assert len(set(waits)) >= DRAWS - 2
     assert sum(wait == CAP for wait in waits) <= 1

@@ -81,7 +81,7 @@ def test_a_wait_the_server_asked_for_does_not_feed_the_next(
 
 
 def test_the_waits_of_a_seed_are_those_of_the_formula() -> None:
-    draws, last, wanted = Random(7), BASE, list[float]()  # noqa: S311  jitter, not secrets
+    draws, last, wanted = Random(7), BASE, list[float]()
     for _ in range(20):
         last = BASE + draws.random() * (min(CAP, 3 * last) - BASE)
         wanted.append(last)

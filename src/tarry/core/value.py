@@ -15,10 +15,9 @@ settle = object.__setattr__
 
 def _annotated(namespace: dict[str, Any]) -> Iterable[str]:
     """Return the annotated names of a class body; since Python 3.14 a function has them."""
-    if "__annotations__" in namespace:
-        return namespace["__annotations__"]  # type: ignore[no-any-return]
-    annotate = namespace.get("__annotate_func__")
-    return annotate(1) if annotate else ()
+    annotate = namespace.get("__annotate_func__", lambda _format: ())
+    names: Iterable[str] = namespace.get("__annotations__") or annotate(1)
+    return names
 
 
 @dataclass_transform(frozen_default=True)

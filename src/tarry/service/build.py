@@ -2,65 +2,38 @@
 
 import os
 import re
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from msgspec import Struct
-
-from tarry.core.policy import Policy
 from tarry.errors import SettingsError
-from tarry.service.dispatch.dispatcher import Dispatcher
-from tarry.service.dispatch.upkeep.upkeep import Kept
 from tarry.service.fields import check_count
-from tarry.service.model.settings import DELIVERY, Limits, Parking
+from tarry.service.hooks import DEFAULT, Hooks
+from tarry.service.model.ids import entropy
+from tarry.service.settings import Settings
 from tarry.service.store.contract import Store
 from tarry.service.store.migrate import Migrator
 from tarry.service.wire import tls
 from tarry.service.wire.client import Client
-from tarry.service.wire.egress import PORTS, Egress
+from tarry.service.wire.egress import Egress
 from tarry.service.wire.exchange import Sender
 from tarry.service.wire.proxy import Proxy
 from tarry.service.wire.resolve import Resolver
 from tarry.service.wire.seal import Seals, key_file
+
+if TYPE_CHECKING:
+    from tarry.service.store.sqlite.ingest.bare import BareFile
 
 WANTED_URL = "sqlite:///FILE, postgresql://USER@HOST/NAME or memory:"
 IN_MEMORY = ":memory:"
 """SQLite's own name for a database without a file. It is refused as the name of a file."""
 KEYS = "TARRY_SEALING_KEYS"
 """The environment variable with the sealing keys, for users who do not want a key file."""
-
-
-class Settings(Struct, frozen=True, kw_only=True):
-    """The settings of a service; the defaults suit one machine.
-
-    `allow_network` lists private networks that may be called. Requests go through an egress
-    `proxy` if there is one. `authorities` (a PEM file) are trusted in addition to the system's;
-    `certificate` is shown to endpoints that ask for one, with its key in the same file.
-    `sealing_keys` is a list of keys as `Seals.of` reads it; without it, a key file next to an
-    SQLite database is created and used.
-    """
-
-    db: str
-    sealing_keys: str | None = None
-    allow_network: tuple[str, ...] = ()
-    ports: str = PORTS
-    own: tuple[str, ...] = ()
-    """Addresses of this service itself, like `127.0.0.1:8400`, which it must not call."""
-    proxy: str | None = None
-    authorities: Path | None = None
-    certificate: Path | None = None
-    most_waiting: int | None = None
-    """The most waiting deliveries of an application without its own limit; None for no limit."""
-    disk_reserve: int | None = None
-    """Free bytes on an SQLite file's disk below which no messages are accepted; 0 for no limit. The
-    default is 256 MB, or a twentieth of a smaller disk."""
-    policy: Policy = DELIVERY
-    limits: Limits = Limits()
-    parking: Parking = Parking()
-    kept: Kept = Kept()
 
 
 async def open_store(
@@ -163,6 +136,28 @@ async def migrator(url: str) -> AsyncIterator[Migrator]:
             raise SettingsError("db", without_password(url), wanted)
 
 
+def sqlite_room(path: Path, reserve: int | None) -> tuple[int, int]:
+    """Return the free bytes on an SQLite file's disk, and the bytes that are kept free there."""
+    from tarry.service.store.sqlite.database.disk import disk_of, reserve_on  # noqa: PLC0415  only if used
+
+    disk = disk_of(path)
+    return disk.free, reserve_on(disk, reserve)
+
+
+async def ask_server(url: str, query: str) -> dict[str, Any]:
+    """Return the row that a PostgreSQL server gives; StoreError if it cannot be queried."""
+    from tarry.service.store.postgres.database.ask import ask  # noqa: PLC0415  it needs an extra
+
+    return await ask(url, query)
+
+
+def bare_file(path: Path) -> "BareFile":
+    """Return a new SQLite file that takes rows and does nothing else, for benchmarks."""
+    from tarry.service.store.sqlite.ingest.bare import BareFile  # noqa: PLC0415  only if used
+
+    return BareFile(path)
+
+
 def seals_for(settings: Settings, environment: Mapping[str, str] = os.environ) -> Seals:
     """Return the sealing keys: from the settings, the environment, or the file by the database."""
     if settings.sealing_keys:
@@ -224,17 +219,51 @@ def make_sender(settings: Settings, egress: Egress) -> Sender:
     return _Wire(settings, egress)
 
 
-def make_dispatcher(
-    settings: Settings, store: Store, sender: Sender, *, seals: Seals, egress: Egress
-) -> Dispatcher:
-    """Return a dispatcher for a store."""
-    return Dispatcher(
+def make_hooks(
+    settings: Settings,
+    store: Store,
+    *,
+    environment: str = DEFAULT,
+    now: Callable[[], float] = time.time,
+    chance: Callable[[int], bytes] = entropy,
+) -> Hooks:
+    """Return the hooks of a store that is open already."""
+    egress = egress_for(settings)
+    return Hooks(
+        settings,
         store,
-        sender,
-        seals=seals,
+        seals=seals_for(settings),
         egress=egress,
-        policy=settings.policy,
-        limits=settings.limits,
-        parking=settings.parking,
-        kept=settings.kept,
+        make_sender=partial(make_sender, settings, egress),
+        environment=environment,
+        now=now,
+        chance=chance,
     )
+
+
+@asynccontextmanager
+async def open_hooks(
+    db: str,
+    *,
+    environment: str = DEFAULT,
+    migrate: bool = True,
+    **settings: Any,  # noqa: ANN401  those of Settings
+) -> AsyncIterator[Hooks]:
+    """Open a database of webhooks by its URL, and close it at the end.
+
+    `sqlite:///hooks.db` is a file, created if it does not exist; `postgresql://...` is a server.
+    """
+    made = Settings(db=db, **settings)
+    store = await open_store(
+        db, migrate=migrate, most_waiting=made.most_waiting, disk_reserve=made.disk_reserve
+    )
+    try:
+        await refuse_lost_keys(made, store)
+        hooks = make_hooks(made, store, environment=environment)
+        await hooks.refuse_other_keys()
+        if environment not in await store.environments():
+            # Another process may have created it just now, and given it a policy.
+            await store.add_environment(environment)
+        yield hooks
+    finally:
+        await store.close()

@@ -1,7 +1,7 @@
-"""The service inside a program of your own: open a database, add endpoints, send, dispatch.
+"""The service inside a program of your own: add endpoints, send, look, dispatch.
 
 Everything is asynchronous and belongs to the event loop it was opened on. The HTTP API uses the
-same methods.
+same methods. `build` opens a database and makes its hooks.
 """
 
 import asyncio
@@ -9,12 +9,11 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from copy import copy
-from typing import Any, Unpack
+from typing import Unpack
 
 from msgspec.structs import replace
 
 from tarry.errors import Conflict, NotFound
-from tarry.service import build
 from tarry.service.dispatch.dispatcher import Dispatcher
 from tarry.service.endpoints import Endpoints
 from tarry.service.explain import Explanation, explain, never_meant, origins_of
@@ -32,7 +31,11 @@ from tarry.service.model.message import Message
 from tarry.service.model.task import Task
 from tarry.service.model.text import check_text
 from tarry.service.replays import Replays
+from tarry.service.settings import Settings
 from tarry.service.store.contract import Store
+from tarry.service.wire.egress import Egress
+from tarry.service.wire.exchange import Sender
+from tarry.service.wire.seal import Seals
 
 DEFAULT = "org_default"
 """The environment of programs that need only one."""
@@ -41,18 +44,21 @@ DEFAULT = "org_default"
 class Hooks(Endpoints, Messages, Keys, Replays):
     """A database of webhooks, opened by `open_hooks`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  the parts that it is built from
         self,
-        settings: build.Settings,
+        settings: Settings,
         store: Store,
         *,
+        seals: Seals,
+        egress: Egress,
+        make_sender: Callable[[], Sender],
         environment: str = DEFAULT,
         now: Callable[[], float] = time.time,
         chance: Callable[[int], bytes] = entropy,
     ) -> None:
         self.settings, self.store, self.environment = settings, store, environment
-        self.seals = build.seals_for(settings)
-        self.egress = build.egress_for(settings)
+        self.seals, self.egress = seals, egress
+        self._make_sender = make_sender
         self._now, self._chance = now, chance
         self.dispatcher: Dispatcher | None = None
         """The running dispatcher of this process, from when it is ready until it is stopped."""
@@ -155,9 +161,16 @@ class Hooks(Endpoints, Messages, Keys, Replays):
     @asynccontextmanager
     async def dispatching(self) -> AsyncIterator[Dispatcher]:
         """Deliver in the background; at the end, wait for requests in flight."""
-        sender = build.make_sender(self.settings, self.egress)
-        dispatcher = build.make_dispatcher(
-            self.settings, self.store, sender, seals=self.seals, egress=self.egress
+        sender, settings = self._make_sender(), self.settings
+        dispatcher = Dispatcher(
+            self.store,
+            sender,
+            seals=self.seals,
+            egress=self.egress,
+            policy=settings.policy,
+            limits=settings.limits,
+            parking=settings.parking,
+            kept=settings.kept,
         )
         self.running = running = asyncio.create_task(dispatcher.run())
         ready = asyncio.create_task(dispatcher.ready.wait())
@@ -182,31 +195,3 @@ class Hooks(Endpoints, Messages, Keys, Replays):
         running = set() if self.running is None else {self.running}
         await asyncio.wait({stopped, *running}, return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
-
-
-@asynccontextmanager
-async def open_hooks(
-    db: str,
-    *,
-    environment: str = DEFAULT,
-    migrate: bool = True,
-    **settings: Any,  # noqa: ANN401  those of build.Settings
-) -> AsyncIterator[Hooks]:
-    """Open a database of webhooks by its URL, and close it at the end.
-
-    `sqlite:///hooks.db` is a file, created if it does not exist; `postgresql://...` is a server.
-    """
-    made = build.Settings(db=db, **settings)
-    store = await build.open_store(
-        db, migrate=migrate, most_waiting=made.most_waiting, disk_reserve=made.disk_reserve
-    )
-    try:
-        await build.refuse_lost_keys(made, store)
-        hooks = Hooks(made, store, environment=environment)
-        await hooks.refuse_other_keys()
-        if environment not in await store.environments():
-            # Another process may have created it just now, and given it a policy.
-            await store.add_environment(environment)
-        yield hooks
-    finally:
-        await store.close()

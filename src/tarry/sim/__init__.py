@@ -8,6 +8,8 @@ policies with their guards. A study (`tarry.sim.study`) summarizes several runs.
 finds a policy, and `picture/` draws. Not here: the commands (`tarry.cli.storm`).
 """
 
+from tarry.core.breaker import BreakerRule
+from tarry.core.budget import QuotaRule, RatioRule
 from tarry.sim.backlog.model import Backlog
 from tarry.sim.chance import Chance
 from tarry.sim.contention import Contention
@@ -21,12 +23,15 @@ from tarry.sim.timeline import Timeline
 
 __all__ = [
     "Backlog",
+    "BreakerRule",
     "Chance",
     "Contention",
     "Contestant",
     "Curve",
     "Estimate",
     "Measure",
+    "QuotaRule",
+    "RatioRule",
     "Result",
     "Run",
     "Scenario",

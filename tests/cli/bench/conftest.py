@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from tarry.cli.bench import deliver
 from tarry.cli.bench.sink import Sink
 from tarry.cli.commands import tarry
-from tarry.service.hooks import open_hooks
+from tarry.service import open_hooks
 
 
 @pytest.fixture

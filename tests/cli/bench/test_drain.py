@@ -6,7 +6,7 @@ from tarry.cli.bench import drain as module
 from tarry.cli.bench.drain import drain, open_unused
 from tarry.cli.bench.sink import Sink
 from tarry.errors import ServiceError, SettingsError
-from tarry.service.hooks import open_hooks
+from tarry.service import open_hooks
 from tarry.service.wire.seal import generate_key
 
 pytestmark = pytest.mark.anyio

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from tarry.cli.doctor import backlog as module
 from tarry.cli.doctor.backlog import backlog
 from tarry.cli.doctor.finding import Finding, State
+from tarry.service import Hooks, open_hooks
 from tarry.service.explain import OVERDUE
-from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import LaneRow
 

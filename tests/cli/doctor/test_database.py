@@ -3,8 +3,9 @@ import pytest
 from tarry.cli.doctor.database import clock, database
 from tarry.cli.doctor.finding import Finding, State
 from tarry.errors import StoreError
-from tarry.service.build import KEYS, Settings, key_path, migrator, sqlite_path
-from tarry.service.hooks import open_hooks
+from tarry.service import open_hooks
+from tarry.service.build import KEYS, key_path, migrator, sqlite_path
+from tarry.service.settings import Settings
 from tarry.service.store.memory.store import MemoryStore
 
 pytestmark = pytest.mark.anyio

@@ -19,7 +19,7 @@ from tarry.cli.commands import tarry
 from tarry.core.backoff import Fixed
 from tarry.core.policy import Policy
 from tarry.core.text import to_json
-from tarry.service.hooks import open_hooks
+from tarry.service import open_hooks
 from tarry.service.wire.secret import generate_private, generate_shared, public_of
 from tarry.service.wire.sign import Signer
 from tests.plain_http import PLAIN

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from tarry.cli.service.backup import backup
 from tarry.cli.service.migrate import migrate
-from tarry.service.hooks import open_hooks
+from tarry.service import open_hooks
 from tarry.service.model.listing import Cut, MessageFilter
 
 

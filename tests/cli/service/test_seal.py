@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from tarry.cli.service.seal import seal
+from tarry.service import open_hooks
 from tarry.service.build import KEYS
-from tarry.service.hooks import open_hooks
 from tarry.service.wire.seal import Seals, generate_key
 
 

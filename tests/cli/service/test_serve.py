@@ -14,8 +14,8 @@ import psycopg
 import pytest
 
 from tarry.cli.bench.sink import Sink
+from tarry.service import open_hooks
 from tarry.service.build import KEYS
-from tarry.service.hooks import open_hooks
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.wire.seal import generate_key
 from tarry.testing.receiver import Receiver

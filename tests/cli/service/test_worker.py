@@ -12,8 +12,8 @@ from typing import IO
 
 import pytest
 
+from tarry.service import open_hooks
 from tarry.service.build import KEYS
-from tarry.service.hooks import open_hooks
 from tarry.service.model.listing import Cut, MessageFilter
 from tarry.testing.receiver import Receiver
 

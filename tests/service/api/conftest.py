@@ -7,9 +7,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tarry.service import Hooks, open_hooks
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
-from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.endpoint import Standing
 from tarry.testing.receiver import Arrival, Receiver
 from tests.plain_http import PLAIN

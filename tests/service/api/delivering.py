@@ -11,7 +11,7 @@ import httpx
 from tarry.core.backoff import Fixed
 from tarry.core.jitter import NoJitter
 from tarry.core.policy import Policy
-from tarry.service.hooks import Hooks, open_hooks
+from tarry.service import Hooks, open_hooks
 from tarry.service.wire.seal import generate_key
 
 APP = "/api/v1/app/shop"

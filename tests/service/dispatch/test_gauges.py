@@ -3,8 +3,8 @@ import asyncio
 import pytest
 
 from tarry.core.pace import Phase
+from tarry.service import open_hooks
 from tarry.service.dispatch.gauges import gauges
-from tarry.service.hooks import open_hooks
 from tarry.service.wire.seal import generate_key
 from tarry.testing.receiver import Receiver
 

@@ -384,7 +384,7 @@ def test_the_edges_of_a_network_are_judged_as_by_the_registry(network: str) -> N
 
 
 def test_ten_thousand_addresses_by_chance_are_judged_as_by_the_registry() -> None:
-    chance = Random(11)  # noqa: S311  a corpus, not a secret
+    chance = Random(11)
     known = f"{REGISTRY_V4} {REGISTRY_V6} {OPEN_V6} {WAYS_AROUND} {OTHERS}".split()
     forbidden = 0
     for _ in range(10_000):

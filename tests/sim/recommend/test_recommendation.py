@@ -32,7 +32,7 @@ SMALL = Wish(clients=100, capacity=50, outage=5, latency=20)
 
 def wishes() -> list[Wish]:
     """Draw 20 cases, evenly on a logarithmic scale."""
-    random = Random(20)  # noqa: S311  cases of a test
+    random = Random(20)
 
     def drawn(low: float, high: float) -> float:
         return math.exp(random.uniform(math.log(low), math.log(high)))

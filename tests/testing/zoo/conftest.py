@@ -39,7 +39,7 @@ class Visitor:
                 piece = self._piece()
             except TimeoutError:
                 return heard, "silence"
-            except ConnectionResetError:
+            except (ConnectionResetError, BrokenPipeError):  # TLS may write when it reads
                 return heard, "reset"
             if not piece:
                 return heard, "end"

@@ -28,7 +28,9 @@ def test_a_careful_visitor_makes_no_handshake(visit: Visit, name: str) -> None:
 
 def test_who_shows_no_certificate_is_not_answered(visit: Visit) -> None:
     visitor = visit("tls-wants-one-too")
-    assert visitor.ask().hear() == (b"", "end")
+    heard, why = visitor.ask().hear()
+    assert heard == b""
+    assert why in {"end", "reset"}  # a reset if it hung up before the whole request was there
     assert visitor.receiver.requests == []
 
 

@@ -5,5 +5,6 @@ Nothing is imported here but what is common to all: take the adapter from its ow
 """
 
 from tarry.call.http.exchange import incoming
+from tarry.core.retry_after import parse_retry_after
 
-__all__ = ["incoming"]
+__all__ = ["incoming", "parse_retry_after"]

@@ -1,7 +1,6 @@
 """The floor for batches: how fast SQLite alone stores the same rows.
 
-One connection with the store's own settings inserts each batch in a durable transaction. There is
-no HTTP, no id generation, no fan-out to endpoints, and no other reader or writer.
+Each batch is a durable transaction. There is no HTTP and no work of the store.
 """
 
 import time
@@ -9,10 +8,7 @@ from pathlib import Path
 
 from tarry.cli.bench.floor import Posted
 from tarry.cli.bench.job import PAYLOAD, message_id
-from tarry.service.store.sqlite.database.connection import connect
-from tarry.service.store.sqlite.database.disk import Log
-from tarry.service.store.sqlite.migrate.schema import bring_up, on_file
-from tarry.service.store.sqlite.queries import SQL
+from tarry.service.build import bare_file
 
 
 class Inserted(Posted, frozen=True):
@@ -23,38 +19,14 @@ class Inserted(Posted, frozen=True):
 
 def bare_inserts(path: Path, batches: int, batch: int) -> Inserted:
     """Insert `batches` times `batch` messages, each with one delivery, into a new file."""
-    on_file(path, bring_up, create=True)
-    db = connect(path)
-    log, payload, now = Log(db, path), PAYLOAD.encode(), time.time()
+    file, payload, now = bare_file(path), PAYLOAD.encode(), time.time()
     waits, cpu = [], 0.0
     for first in range(1, batches * batch + 1, batch):
-        numbers = range(first, first + batch)
-        messages = [
-            (
-                number,
-                message_id(number),
-                "app",
-                "order.created",
-                None,
-                "[]",
-                "[]",
-                now,
-                None,
-                None,
-                None,
-                payload,
-            )
-            for number in numbers
-        ]
-        deliveries = [(1, number, number, "ready", "new", None, now, None) for number in numbers]
+        ids = [message_id(number) for number in range(first, first + batch)]
+        rows = file.rows(ids, payload, first=first, now=now)
         began, cpu_began = time.perf_counter(), time.process_time()
-        db.execute("BEGIN IMMEDIATE")
-        db.executemany(SQL["add_message"], messages)
-        db.executemany(SQL["add_delivery"], deliveries)
-        db.execute("COMMIT")
-        log.tidy()
+        file.insert(rows)
         waits.append(time.perf_counter() - began)
         cpu += time.process_time() - cpu_began
-    log.leave()
-    db.close()
+    file.close()
     return Inserted(sum(waits), sorted(waits), cpu)

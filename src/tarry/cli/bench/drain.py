@@ -18,8 +18,8 @@ from tarry.cli.bench.job import PAYLOAD
 from tarry.cli.bench.sink import Sink
 from tarry.cli.service.garbage_collection import seldom_collected
 from tarry.errors import ServiceError, SettingsError
+from tarry.service import Hooks, open_hooks
 from tarry.service.build import without_password
-from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.listing import Cut

@@ -120,7 +120,7 @@ class _Heard:
 
 def _look_into(db: str, disk_reserve: int | None, heard: _Heard) -> None:
     from tarry.cli.doctor.database import database  # noqa: PLC0415  it needs the extra
-    from tarry.service.build import Settings  # noqa: PLC0415  likewise
+    from tarry.service.settings import Settings  # noqa: PLC0415  likewise
 
     @on_a_loop
     async def look() -> None:

@@ -12,7 +12,7 @@ from tarry.cli.doctor.finding import Finding, ok, wrong
 from tarry.errors import SealError, SettingsError, StoreError
 
 if TYPE_CHECKING:
-    from tarry.service.build import Settings
+    from tarry.service.settings import Settings
     from tarry.service.store.contract import Store
 
 SKEW = 1.0
@@ -98,8 +98,7 @@ async def clock(store: "Store") -> Finding:
 
 async def sealing(settings: "Settings", store: "Store") -> Finding:
     """Check that the sealing keys open the sealed secrets; this creates no keys."""
-    from tarry.service.build import KEYS, key_path, scheme, seals_for  # noqa: PLC0415  it needs the extra
-    from tarry.service.hooks import Hooks  # noqa: PLC0415  likewise
+    from tarry.service.build import KEYS, key_path, make_hooks, scheme, seals_for  # noqa: PLC0415  it needs the extra
     from tarry.service.model.listing import Cut  # noqa: PLC0415  likewise
 
     sealed = await store.sealed(limit=1)
@@ -114,7 +113,7 @@ async def sealing(settings: "Settings", store: "Store") -> Finding:
         seals_for(settings)
         if not sealed and not keyed:
             return ok("sealing", NOTHING_SEALED)
-        hooks = Hooks(settings, store)
+        hooks = make_hooks(settings, store)
         for endpoint in sealed:
             hooks.secret(endpoint)
         if keyed:

@@ -45,17 +45,12 @@ def file_system(file: Path, mounts: str) -> Finding:
 
 
 def _room(file: Path, reserve: int | None) -> Finding:
-    from tarry.service.store.sqlite.database.disk import (  # noqa: PLC0415  it needs the extra
-        RESERVE,
-        SMALL_DISK_SHARE,
-        disk_of,
-    )
+    from tarry.service.build import sqlite_room  # noqa: PLC0415  it needs the extra
 
-    disk = disk_of(file)
-    kept = min(RESERVE, disk.size // SMALL_DISK_SHARE) if reserve is None else reserve
-    free = f"{disk.free // 1_000_000} MB free"
+    left, kept = sqlite_room(file, reserve)
+    free = f"{left // 1_000_000} MB free"
     limit = f"{kept // 1_000_000} MB"
-    if disk.free < kept:
+    if left < kept:
         return wrong("room", f"{free}: messages are rejected, because less than {limit} is free")
-    word = advice if disk.free < 4 * kept else ok
+    word = advice if left < 4 * kept else ok
     return word("room", f"{free}; messages are rejected below {limit}")

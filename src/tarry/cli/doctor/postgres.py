@@ -1,6 +1,7 @@
 """The doctor's checks of a PostgreSQL server's settings."""
 
 from tarry.cli.doctor.finding import Finding, advice, ok, wrong
+from tarry.errors import StoreError
 
 OLDEST = 130_000
 """The oldest supported version, as PostgreSQL numbers them."""
@@ -19,20 +20,13 @@ SELECT current_setting('server_version_num')::int AS version,
 
 async def of_server(db: str) -> list[Finding]:
     """Check the server's version, its durability settings, and its connections."""
-    import asyncpg  # type: ignore[import-untyped]  # noqa: PLC0415  ships no types; needs the extra
-
-    from tarry.service.store.postgres.database.address import read  # noqa: PLC0415  likewise
-    from tarry.service.store.postgres.database.faults import FAILED  # noqa: PLC0415  likewise
+    from tarry.service.build import ask_server  # noqa: PLC0415  it needs the extra
 
     try:
-        connection = await asyncpg.connect(read(db).url, timeout=10)
-        try:
-            row = await connection.fetchrow(ASK)
-        finally:
-            await connection.close()
-    except FAILED as error:
+        row = await ask_server(db, ASK)
+    except StoreError as error:
         return [wrong("version", f"the server cannot be queried: {error}")]
-    return judged(**dict(row))
+    return judged(**row)
 
 
 def judged(  # noqa: PLR0913  one argument per setting

@@ -17,8 +17,8 @@ class DatabaseKeys:
 
     def create(self, name: str, scopes: tuple[str, ...], expires_at: str | None) -> dict[str, Any]:
         """Create a key; the result includes its text."""
+        from tarry.service import open_hooks  # noqa: PLC0415  likewise
         from tarry.service.api.resources.environment.keys import told  # noqa: PLC0415  it needs the extra
-        from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
         from tarry.service.model.key import Scope  # noqa: PLC0415  likewise
 
         at = None if expires_at is None else datetime.fromisoformat(expires_at).timestamp()
@@ -34,8 +34,8 @@ class DatabaseKeys:
 
     def list(self) -> Iterator[dict[str, Any]]:
         """Yield all keys in the order in which they were created."""
+        from tarry.service import open_hooks  # noqa: PLC0415  likewise
         from tarry.service.api.resources.environment.keys import told  # noqa: PLC0415  it needs the extra
-        from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
         from tarry.service.model.listing import Cut  # noqa: PLC0415  likewise
 
         @serving
@@ -51,7 +51,7 @@ class DatabaseKeys:
 
     def revoke(self, key: str) -> None:
         """Revoke a key; raise NotFound if the environment has no key with this id."""
-        from tarry.service.hooks import open_hooks  # noqa: PLC0415  it needs the extra
+        from tarry.service import open_hooks  # noqa: PLC0415  it needs the extra
 
         @serving
         async def end() -> None:

@@ -54,7 +54,7 @@ async def rotate(*, db: str, as_json: bool) -> None:
 
     Afterwards you can delete the older keys.
     """
-    from tarry.service.hooks import open_hooks  # noqa: PLC0415  it needs the extra
+    from tarry.service import open_hooks  # noqa: PLC0415  it needs the extra
 
     async with open_hooks(db, migrate=False) as hooks:
         count = await hooks.reseal()

@@ -138,10 +138,10 @@ async def _fronting(
     db: str, listen: str, told: Told, settings: dict[str, Any]
 ) -> AsyncIterator[tuple[Any, Any]]:
     """Open the database, and yield it with the HTTP server, which the caller then enters."""
+    from tarry.service import open_hooks  # noqa: PLC0415  likewise
     from tarry.service.api.open import make_api  # noqa: PLC0415  it needs the extra
     from tarry.service.api.server import read_address  # noqa: PLC0415  likewise
     from tarry.service.api.server import serving as serving_http  # noqa: PLC0415  likewise
-    from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
 
     rest = dict(settings)
     api_key, key_rate = rest.pop("api_key"), rest.pop("key_rate")

@@ -40,8 +40,7 @@ async def worker(
     worker. SIGTERM or Ctrl-C lets the worker finish the attempts in flight. A second one ends it at
     once.
     """
-    from tarry.service import build  # noqa: PLC0415  it needs the extra
-    from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
+    from tarry.service import build, open_hooks  # noqa: PLC0415  it needs the extra
 
     told = told_to_stop()
     limits = dispatch_limits(in_flight=in_flight, lease=lease, grace=grace)

@@ -42,7 +42,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     buffered_bytes: int = 4 * 1024 * 1024
     """Bytes of payloads in memory that wait to be sent."""
     unsettled: int = 2000
-    """Attempts that could not be saved yet: with this many, no more are made."""
+    """Attempts that have ended and could not be saved yet, besides those in flight. An application
+    makes no more while it has as many of both as all together may still have."""
     lease: float = 10.0
     margin: float = 2.0
     """Seconds before the end of a lease in which no more requests are sent."""

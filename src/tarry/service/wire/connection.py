@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Generic, Protocol, TypeVar, cast
 
 from tarry.core.outcome import Kind
-from tarry.service import failpoints
+from tarry.service.failpoints import armed, hit
 from tarry.service.wire.exchange import Answer, Request
 from tarry.service.wire.http1 import Reader
 from tarry.service.wire.setback import Setback, setback
@@ -149,8 +149,8 @@ class Connection(asyncio.Protocol):
             self._transport.write(body)
         else:
             self._transport.write(exchange.head + body)
-        if failpoints.armed():  # the event loop writes it at the end of its current iteration
-            asyncio.get_running_loop().call_soon(failpoints.hit, "send.written")
+        if armed():  # the event loop writes it at the end of its current iteration
+            asyncio.get_running_loop().call_soon(hit, "send.written")
 
     def usable(self) -> bool:
         """Return whether it can carry a request, as far as is known."""

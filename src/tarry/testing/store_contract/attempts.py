@@ -1,4 +1,3 @@
-# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
 """Attempts: lists by endpoint and by message, page by page; one attempt, and expunging it."""
 
 import pytest

@@ -1,4 +1,3 @@
-# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
 """Bulk replays, purges, statistics, and tasks that are given up."""
 
 import pytest

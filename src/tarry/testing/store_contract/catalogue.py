@@ -1,4 +1,3 @@
-# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
 """The catalogue: environments, applications and policies are stored as given."""
 
 import asyncio

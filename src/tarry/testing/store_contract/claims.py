@@ -1,4 +1,3 @@
-# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
 """Claims: one caller at a time carries a request out, and it gets one answer."""
 
 import asyncio

@@ -1,4 +1,3 @@
-# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
 """Concurrent calls: their effect must be that of some sequential order."""
 
 import asyncio

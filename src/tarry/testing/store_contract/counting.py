@@ -1,4 +1,3 @@
-# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
 """Counts of deliveries and attempts in a time range."""
 
 from tarry.service.model.delivery import State

@@ -1,4 +1,3 @@
-# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
 """An endpoint's deliveries, page by page, in the order of its lane."""
 
 from msgspec.structs import replace

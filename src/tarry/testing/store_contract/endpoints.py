@@ -1,4 +1,3 @@
-# ruff: noqa: D102, S101  test names say what is tested, numbers are examples
 """Endpoints: they are saved, changed as they are stored by then, and deleted permanently."""
 
 import pytest

@@ -1,4 +1,3 @@
-# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
 """Expiry: deliveries that waited too long end, oldest first."""
 
 from tarry.service.model.delivery import Reason, State

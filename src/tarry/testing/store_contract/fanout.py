@@ -1,4 +1,3 @@
-# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
 """Fan-out: which endpoints get a message, and in which order each of them gets its messages."""
 
 from msgspec.structs import replace

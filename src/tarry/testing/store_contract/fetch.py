@@ -1,4 +1,3 @@
-# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
 """Fetching: the deliveries that a lane can send next, in the order of each stream."""
 
 import pytest

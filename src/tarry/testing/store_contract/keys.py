@@ -1,4 +1,3 @@
-# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
 """Idempotency keys: the same request twice is one message."""
 
 import pytest

@@ -1,4 +1,3 @@
-# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
 """Leases: each shard has one owner at a time, who keeps it until another worker takes it."""
 
 import pytest

@@ -1,4 +1,3 @@
-# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
 """Lists: page by page, forwards and backwards, in both orders, and with filters."""
 
 from msgspec.structs import replace

@@ -1,4 +1,3 @@
-# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
 """Search limits: a page examines a limited number of entries, and the next page continues there."""
 
 from collections.abc import Awaitable, Callable

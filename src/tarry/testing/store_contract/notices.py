@@ -1,4 +1,3 @@
-# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
 """Notices: saved in the commit of the change that they report, and sent once."""
 
 import pytest

@@ -1,4 +1,3 @@
-# ruff: noqa: S101  tests use assert
 """Checks for a list: every page, from both ends, with marks that exist or are gone."""
 
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,3 @@
-# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
 """Paging: a list that is read in pages contains each entry once."""
 
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,3 @@
-# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
 """Pending tasks: tenants take turns, and an endpoint has few replays at a time."""
 
 import asyncio

@@ -1,4 +1,3 @@
-# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
 """Event types, keys to the API, and secrets of the service."""
 
 import asyncio

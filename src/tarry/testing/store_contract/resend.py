@@ -1,4 +1,3 @@
-# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
 """Resends: one more attempt, sent first. It changes only deliveries that failed or were skipped."""
 
 import pytest
@@ -312,6 +311,16 @@ class ResendContract(Topic):
         with pytest.raises(NotFound) as caught:
             await scene.store.resend(scene.endpoint, message.id, resend="r1")
         assert (caught.value.kind, caught.value.id) == ("endpoint", scene.endpoint.id)
+        assert await scene.due(Stream.RESEND) == []
+
+    async def test_nothing_is_resent_to_an_unknown_endpoint(self, scene: Scene) -> None:
+        """A failover can lose an endpoint. Its lane may be another endpoint's by then."""
+        message = await scene.add()
+        for lane in (scene.lane, scene.lane + 1000):
+            lost = replace(scene.endpoint, id="ep_lost", lane=lane)
+            with pytest.raises(NotFound) as caught:
+                await scene.store.resend(lost, message.id, resend="r1")
+            assert (caught.value.kind, caught.value.id) == ("endpoint", "ep_lost")
         assert await scene.due(Stream.RESEND) == []
 
     async def test_cancelling_a_message_keeps_its_resend(self, scene: Scene) -> None:

@@ -1,4 +1,3 @@
-# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
 """Rest: a lane with nothing to send is left alone until it is woken."""
 
 import asyncio

@@ -1,4 +1,3 @@
-# ruff: noqa: S101  tests use assert
 """The setting of the tests: an application with an endpoint, and a worker that owns all shards."""
 
 from collections.abc import Sequence

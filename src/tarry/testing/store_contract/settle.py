@@ -1,4 +1,3 @@
-# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
 """Settling: only the lane's owner saves the outcomes of deliveries, and each only once."""
 
 import pytest

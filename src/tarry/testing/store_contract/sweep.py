@@ -1,4 +1,3 @@
-# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
 """Sweeping: data past its retention is removed, but nothing that is still needed."""
 
 import pytest

@@ -1,4 +1,3 @@
-# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
 """Tasks: long work on a lane, done by its owner in pieces, each of them atomic."""
 
 import pytest

@@ -45,7 +45,7 @@ def test_a_body_becomes_a_value_and_what_is_unknown_is_left_alone() -> None:
         (b'{"name": 1}', ["body", "name"], "value_error"),
         (b'{"name": "x", "inner": {"howMany": 0}}', ["body", "inner", "howMany"], "value_error"),
         (b'{"name": "x", "many": [{}, {"howMany": 0}]}', ["body", "many", "1", "howMany"], None),
-        (b'{"newer": ' + b"[" * 100_000, ["body"], "value_error"),
+        (b'{"newer": ' + b"[" * 100_000, ["body"], None),  # too deep, or truncated
     ],
     ids=range(9),
 )

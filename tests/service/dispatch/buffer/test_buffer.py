@@ -442,7 +442,7 @@ def test_a_resend_goes_before_all_and_once() -> None:
 def test_whatever_happens_each_row_is_delivered_once_and_none_is_lost(
     seed: int, *, fifo: bool
 ) -> None:
-    chance = random.Random(seed)  # noqa: S311  the same each time
+    chance = random.Random(seed)
     buffer, source, buffered = a_lane(fifo=fifo)
     delivered: list[int] = []
     added, now = 0, NOON

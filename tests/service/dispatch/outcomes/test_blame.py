@@ -468,7 +468,7 @@ def test_a_delivery_beyond_the_bound_costs_an_attempt_with_each_failure() -> Non
 @given(seed=st.integers(0, 10_000))
 def test_what_is_forgotten_costs_one_attempt_more_or_less_with_each_failure(seed: int) -> None:
     """A lane that remembers is compared with one that forgot the delivery."""
-    chance = random.Random(seed)  # noqa: S311  the same each time
+    chance = random.Random(seed)
     lane, forgetful = LaneBlame(), LaneBlame()
     for _ in range(20):
         for each in (lane, forgetful):

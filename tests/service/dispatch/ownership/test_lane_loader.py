@@ -383,7 +383,7 @@ class Forgetful(Shaky):
 @virtually
 async def test_a_lane_that_the_store_does_not_know_any_more_is_let_go() -> None:
     between = Between(Forgetful)
-    async with virtual_service(through=between) as service:
+    async with virtual_service(limits=Limits(watch=600), through=between) as service:
         await service.add_endpoint("a.example")
         await service.add(deliver_at=service.now() + HOUR)  # so that the lane stays
         await asyncio.sleep(1)

@@ -220,7 +220,7 @@ async def test_if_another_server_answers_all_is_read_again_although_no_call_fail
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     between = Between(Restarted)
-    limits = Limits(lease=6, look=300, keep_up=600)
+    limits = Limits(lease=6, look=300, keep_up=600, watch=600)
     async with virtual_service(limits=limits, through=between) as service:
         await service.add_endpoint("a.example")
         await service.add(deliver_at=service.now() + HOUR)  # so that the lane stays

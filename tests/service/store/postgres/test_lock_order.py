@@ -167,7 +167,7 @@ async def test_whatever_is_done_at_once_nobody_waits_for_one_who_waits_for_them(
         await scene.add_endpoint()
     other = await PostgresStore.open(tarry_url)
     people = [
-        People(scene, one, random.Random(seed), standing=standing)  # noqa: S311  no secret
+        People(scene, one, random.Random(seed), standing=standing)
         for seed, one in enumerate((store, other))
     ]
     async with asyncio.timeout(120):

@@ -86,8 +86,8 @@ class MemoryHistory:
 
     async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
         """Request one more attempt before all other deliveries."""
-        lane = self._data.lanes[endpoint.lane]
-        if lane.deleted:
+        lane = self._data.lanes.get(endpoint.lane)
+        if lane is None or lane.deleted or lane.endpoint.id != endpoint.id:
             raise NotFound("endpoint", endpoint.id)
         self._data.message(endpoint.application, message)
         lane.resends[resend] = message

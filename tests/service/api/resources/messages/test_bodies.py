@@ -1,4 +1,5 @@
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -7,6 +8,9 @@ from tarry.service.api.http.problem import Invalid, TooLarge
 from tarry.service.api.resources.messages.bodies import BATCH, read_messages, written
 from tarry.service.model.allowed import MOST_BYTES
 from tarry.service.model.message import Message
+
+TOO_DEEP = "deep" if sys.version_info < (3, 14) else "Expected `object`"
+"""Python 3.14 has room on its stack for a hundred thousand lists, and sees that they are lists."""
 
 
 def said(payload: str = "{}", **more: object) -> bytes:
@@ -53,7 +57,7 @@ def test_the_bytes_of_a_payload_are_kept(payload: str) -> None:
         (said() + b" x", "trailing"),
         (said().replace(b"order", b"or\xffder"), "utf-8"),
         (said('{"a": "\\u00e9"}').replace(b"\\u00e9", b"\xff"), "utf-8"),
-        pytest.param(said("[" * 100_000 + "]" * 100_000), "deep", id="deep"),
+        pytest.param(said("[" * 100_000 + "]" * 100_000), TOO_DEEP, id="deep"),
         (said(eventId="no spaces"), "eventId"),
         (said(eventId=""), "eventId"),
         (said(eventId="a\n"), "eventId"),

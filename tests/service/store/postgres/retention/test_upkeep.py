@@ -6,8 +6,8 @@ import pytest
 
 from tarry.errors import StoreError, StoreUnavailable
 from tarry.service.model.task import Work
+from tarry.service.outbox import put
 from tarry.service.store.contract import Retention
-from tarry.service.store.postgres.outbox import put
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import NOON, a_task, delivered, failed, new_message
 from tarry.testing.store_contract.scene import Scene

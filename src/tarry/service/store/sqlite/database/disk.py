@@ -57,6 +57,11 @@ def disk_of(path: Path) -> Disk:
     return Disk(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
 
 
+def reserve_on(disk: Disk, wanted: int | None) -> int:
+    """Return the bytes to keep free: those that are wanted, or as many as fit the disk."""
+    return min(RESERVE, disk.size // SMALL_DISK_SHARE) if wanted is None else wanted
+
+
 class Room:
     """Measures the disk now and then, and says whether there is room for new messages.
 
@@ -95,8 +100,7 @@ class Room:
             empty = int(db.pragma("freelist_count")) * int(db.pragma("page_size"))
         except (OSError, apsw.Error):  # the folder is gone: the next write reports it
             return
-        small = disk.size // SMALL_DISK_SHARE
-        self.reserve = min(RESERVE, small) if self._wanted is None else self._wanted
+        self.reserve = reserve_on(disk, self._wanted)
         self.left = disk.free + empty
         short = self.left < self.reserve or disk.free < self.reserve // LEAST_FREE_SHARE
         if short is not self.is_short:

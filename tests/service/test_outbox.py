@@ -9,7 +9,7 @@ import pytest
 from tarry.errors import SettingsError, StoreError
 from tarry.service.model import ids
 from tarry.service.model.listing import Cut, MessageFilter
-from tarry.service.store.postgres.outbox import aput, put
+from tarry.service.outbox import aput, put
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import NOON
 from tarry.testing.store_contract.scene import Scene
@@ -18,6 +18,18 @@ pytestmark = pytest.mark.anyio
 
 AsyncpgConnection = Any  # it ships no types
 PAID: dict[str, Any] = {"event_type": "invoice.paid", "payload": b'{"total": \x00\xff}'}
+
+
+@pytest.fixture
+async def store(tarry_url: str) -> AsyncIterator[PostgresStore]:
+    store = await PostgresStore.open(tarry_url)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def scene(store: PostgresStore) -> Scene:
+    return await Scene.set_up(store)
 
 
 @pytest.fixture

@@ -1,0 +1,24 @@
+"""Ask a server about itself, on a connection without tarry's own settings."""
+
+from typing import Any
+
+import asyncpg  # type: ignore[import-untyped]  # it ships no types
+
+from tarry.errors import StoreError
+from tarry.service.store.postgres.database.address import read
+from tarry.service.store.postgres.database.faults import FAILED
+
+PATIENCE = 10.0
+"""Seconds to wait for a connection."""
+
+
+async def ask(url: str, query: str) -> dict[str, Any]:
+    """Return the row that a query gives; StoreError if the server cannot be queried."""
+    try:
+        connection = await asyncpg.connect(read(url).url, timeout=PATIENCE)
+        try:
+            return dict(await connection.fetchrow(query))
+        finally:
+            await connection.close()
+    except FAILED as error:
+        raise StoreError(str(error)) from error
