@@ -29,7 +29,7 @@ from tarry.service.dispatch.work import Work
 
 AHEAD = 5.0
 """The record's next probe is at least this many seconds away while a probe has no answer yet."""
-LOT = 1.0
+LOT = 0.5
 """Seconds within which workers claim a probe that is due, so that all of them get some."""
 
 Probe = tuple[int, int]
