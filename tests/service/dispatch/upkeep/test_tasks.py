@@ -12,8 +12,11 @@ from tarry.service.dispatch.clock import Clock
 from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.dispatch.upkeep.tasks import (
     CHUNK,
+    LOOK,
     MOST_TRIES,
     PAUSE_AFTER_TRY,
+    RECENT,
+    Rests,
     Tasks,
     TaskTrials,
     TaskTurns,
@@ -205,6 +208,87 @@ async def test_a_database_that_is_away_is_no_failure_of_the_task() -> None:
         assert not trials.paused(task.tenant)
 
 
+# --- Rests --------------------------------------------------------------------------------------
+
+
+class Endless(Shaky):
+    """Each piece of a task takes a tenth of a second, and no task ends."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.pieces: list[tuple[float, str]] = []
+        """When each piece began, and whose it was."""
+
+    async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
+        assert limit
+        assert lease.worker
+        self.pieces.append((now, task.application))
+        await asyncio.sleep(0.1)
+        return replace(task, cursor=f"{task.cursor}x")
+
+
+async def add_task_of_another(service: VirtualService) -> str:
+    """Add a task of a new application, and return the application's id."""
+    application = await service.add_application()
+    endpoint = await service.add_endpoint("a.example", application=application)
+    await service.store.add_task(a_task(endpoint, Work.DISCARD))
+    return application.id
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.04, 0.08, 0.12, 0.16])
+def test_a_tenant_whose_task_is_new_waits_only_for_the_piece_that_is_being_done(
+    offset: float,
+) -> None:
+    @virtually
+    async def story() -> None:
+        between = Between(Endless)
+        async with virtual_service(through=between) as service:
+            await add_task_of_another(service)
+            await asyncio.sleep(5 + offset)
+            asked_at = service.now()
+            application = await add_task_of_another(service)
+            await asyncio.sleep(1)
+            (first, *_) = (at for at, whose in between.shaky.pieces if whose == application)
+            assert first - asked_at <= 0.1 + LOOK + 0.01
+
+    story()
+
+
+@pytest.mark.parametrize("tenants", [1, 2, 5])
+def test_tasks_of_all_tenants_together_take_half_of_the_time(tenants: int) -> None:
+    @virtually
+    async def story() -> None:
+        between = Between(Endless)
+        async with virtual_service(through=between) as service:
+            applications = {await add_task_of_another(service) for _ in range(tenants)}
+            await asyncio.sleep(5)
+            between.shaky.pieces.clear()
+            await asyncio.sleep(20)
+            counts = Counter(whose for _, whose in between.shaky.pieces)
+            assert counts.keys() == applications
+            assert 85 <= counts.total() <= 102
+            assert max(counts.values()) - min(counts.values()) <= 2
+
+    story()
+
+
+def test_a_piece_of_a_tenant_counts_in_the_rests_of_others_for_a_while() -> None:
+    now = NOON
+    rests = Rests(lambda: now)
+    first, second = ("env", "a"), ("env", "b")
+    assert rests.left(first) == 0
+    rests.add(first, 0.2)
+    assert rests.left(first) == pytest.approx(0.2, abs=1e-6)
+    assert rests.left(second) == 0
+    now += 1
+    rests.add(second, 0.3)
+    assert rests.left(first) == 0
+    assert rests.left(second) == pytest.approx(0.7, abs=1e-6)
+    now += RECENT
+    rests.add(second, 0.3)
+    assert rests.left(second) == pytest.approx(0.3, abs=1e-6)
+
+
 # --- Pieces -------------------------------------------------------------------------------------
 
 
@@ -239,7 +323,7 @@ async def test_a_task_that_cannot_be_advanced_is_left_alone_for_now() -> None:
         held.lease = Lease(held.lease.shard, held.lease.epoch - 1, held.lease.worker)
         await service.store.add_task(a_task(endpoint, Work.DISCARD))
         for _ in range(MOST_TRIES + 1):
-            assert not await tasks_of(service).advance()
+            assert await tasks_of(service).advance() is None
         assert await service.counts(endpoint) == {State.READY: 3}
         assert not [task for task in await service.store.tasks(endpoint.application) if task.failed]
 

@@ -4,6 +4,7 @@
   by one piece.
 - `TaskTrials`: tries a task, and gives it up if it fails every time. Otherwise the tasks after it
   would never be done.
+- `Rests`: pauses a tenant after a piece, so that tasks take at most half of the time.
 - `Tasks`: does the next piece of the next task.
 
 Tasks that count statistics are done in `counts.py`, with turns and trials from here.
@@ -102,10 +103,46 @@ class TaskTrials:
         return await self._store.give_up(task, why, now=self._context.now(), lease=lease)
 
 
+# --- Rests --------------------------------------------------------------------------------------
+
+RECENT = 10.0
+"""Seconds for which the piece of a tenant counts in the rests of all tenants."""
+
+
+class Rests:
+    """How long each tenant rests after a piece, so that tasks take at most half of the time.
+
+    Deliveries and the API write as well. From the start of one piece of a tenant to the start of
+    its next it takes twice as long as the last pieces of all tenants took. A tenant without a
+    recent piece does not rest, so its first piece waits only for the piece that is being done.
+    """
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._pieces: dict[Tenant, tuple[float, float]] = {}
+        """When the last piece of a tenant ended, and how many seconds it took."""
+
+    def add(self, tenant: Tenant, took: float) -> None:
+        """Count a piece that ended just now."""
+        now = self._now()
+        recent = {who: piece for who, piece in self._pieces.items() if piece[0] > now - RECENT}
+        self._pieces = {**recent, tenant: (now, took)}
+
+    def left(self, tenant: Tenant) -> float:
+        """Return how many seconds a tenant has to rest from now on; 0 if its next piece may go."""
+        if tenant not in self._pieces:
+            return 0.0
+        ended_at, took = self._pieces[tenant]
+        all_took = sum(seconds for _, seconds in self._pieces.values())
+        return max(0.0, ended_at - took + 2 * all_took - self._now())
+
+
 # --- Pieces -------------------------------------------------------------------------------------
 
 CHUNK = 500
 """How many rows are changed in one commit."""
+LOOK = 0.05
+"""Seconds between two looks for new tasks, at most, while tenants rest."""
 
 
 class Tasks:
@@ -120,28 +157,43 @@ class Tasks:
         self._store, self._context, self._shards, self._loader = store, context, shards, loader
         self._trials = trials
         self._turns = TaskTurns(store, shards, IN_PIECES)
+        self._rests = Rests(context.now)
 
-    async def advance(self) -> bool:
-        """Do a piece of the next task and load its lane again; return whether there was one."""
-        task = await self._advance_once()
-        if task is not None and task.lane:
+    async def advance(self) -> float | None:
+        """Do a piece of the next task and load its lane again.
+
+        Return after how many seconds to look for the next piece; None if there is none to do.
+        """
+        began = self._context.now()
+        task, pause = await self._advance_once()
+        if task is None:
+            return pause
+        if task.lane:
             await self._loader.load([task.lane])
             lane = self._shards.lane(task.application, task.lane)
             if lane is not None and task.work is not Work.DISCARD:
                 replay(lane, self._context.now())  # replayed deliveries are sent at a pace
-        return task is not None
+        self._rests.add(task.tenant, self._context.now() - began)
+        return 0.0
 
-    async def _advance_once(self) -> Task | None:
-        """Do a piece for the next tenant that is not paused; return its task, or None."""
+    async def _advance_once(self) -> tuple[Task | None, float | None]:
+        """Do a piece for the next tenant that may have one, and return its task.
+
+        Without such a tenant, return how long to wait for one that rests; None if no tenant does.
+        """
         asked = set[Tenant]()
+        pause: float | None = None
         while (task := await self._turns.next()) is not None and task.tenant not in asked:
             asked.add(task.tenant)
             if self._trials.paused(task.tenant):
                 continue
+            if rest := self._rests.left(task.tenant):
+                pause = min(rest, LOOK if pause is None else pause)
+                continue
             advanced = await self._trials.attempt(task, self._piece)
             if advanced is not None:
-                return advanced
-        return None
+                return advanced, 0.0
+        return None, pause
 
     async def _piece(self, task: Task, lease: Lease) -> Task:
         return await self._store.advance(task, now=self._context.now(), limit=CHUNK, lease=lease)

@@ -67,21 +67,19 @@ class Upkeep:
     async def upkeep_once(self) -> None:
         """Collect from the outbox and advance tasks, by turns: neither delays the other."""
         failed: StoreError | None = None
-        collected = advanced = True
-        while collected or advanced:
-            collected = advanced = False
+        collected, pause = True, None
+        while collected or pause is not None:
+            collected, pause = False, None
             try:
                 collected = await self._collect_once()
             except StoreError as error:
                 failed = error
-            began = self._context.now()
             try:
-                advanced = await self._tasks.advance()
+                pause = await self._tasks.advance()
             except StoreError as error:
                 failed = error
-            if advanced and not collected:
-                # Tasks take at most half of the time: deliveries and the API write as well.
-                await asyncio.sleep(self._context.now() - began)
+            if pause and not collected:
+                await asyncio.sleep(pause)
         if failed is not None:
             raise failed
 
