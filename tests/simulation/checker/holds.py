@@ -70,11 +70,24 @@ def _came_back(facts: Facts, failed: Requested, until: float) -> bool:
 
 
 def _ends_a_row(facts: Facts, failed: Requested) -> bool:
-    """Whether a request was the last one of several in a row that failed at its endpoint."""
-    ended_at = facts.answers[failed.request].at
-    requests = facts.at_endpoint[failed.endpoint]
+    """Whether a request was the last one of several in a row that failed at its endpoint or host.
+
+    The endpoints of a host are down together if one of them cannot be reached several times.
+    """
+    at_host = [
+        request
+        for requests in facts.at_endpoint.values()
+        for request in requests
+        if request.host == failed.host
+    ]
+    rows = (facts.at_endpoint[failed.endpoint], at_host)
+    return any(_all_failed(facts, requests, facts.answers[failed.request].at) for requests in rows)
+
+
+def _all_failed(facts: Facts, requests: list[Requested], until: float) -> bool:
+    """Whether the last requests that were answered until then all failed."""
     answers = [facts.answers[one.request] for one in requests if one.request in facts.answers]
-    before = sorted((one for one in answers if one.at <= ended_at), key=lambda one: one.at)
+    before = sorted((one for one in answers if one.at <= until), key=lambda one: one.at)
     row = before[-OPENS_AFTER:]
     return len(row) == OPENS_AFTER and not any(answer.is_success for answer in row)
 

@@ -71,6 +71,20 @@ def test_a_row_of_failures_by_chance_may_be_taken_for_an_outage() -> None:
     assert "did not wait" in check([*row, *FAILED, again])
 
 
+def test_a_row_of_failures_at_another_endpoint_of_the_host_may_be_taken_for_an_outage() -> None:
+    row: list[Entry] = [accepted(1, TWO)]
+    for number in range(4):
+        row += [
+            requested(1.5, 10 + number, TWO, endpoint="ep_beside"),
+            answered(1.6, 10 + number, None),
+        ]
+    probe: list[Entry] = [requested(2.105, 3, TWO, endpoint="ep_beside"), answered(2.12, 3)]
+    again = requested(2.13, 2)
+    assert "did not wait" not in check([*row, *FAILED, *probe, again])
+    assert "did not wait" in check([*row[2:], *FAILED, *probe, again])
+    assert "did not wait" in check([*row, *FAILED, again])
+
+
 def test_nothing_is_sent_before_the_pause_is_over() -> None:
     assert check([*THROTTLED, requested(3, 2, TWO)]) == {"did not wait"}
     assert check([*THROTTLED, requested(5.2, 2, TWO)]) == set()
