@@ -208,10 +208,11 @@ class World:
         at_once(self.store.put_environment(DEFAULT))
         for _ in range(self._conditions.workers):
             self._workforce.start()
+        began = self.loop.time()  # in real time, it has taken a while to get here
         for step in self.history.steps:
             self._prepare(step)
         self._look.start()
-        self._run_to_end_of_steps()
+        self._run_to_end_of_steps(began)
         self._recover()
         self.loop.run_for(1.0)  # until a person requests probes
         end = self.loop.time() + LONGEST_DRAIN
@@ -220,11 +221,11 @@ class World:
         if self._look.is_drained and self._conditions.watched_at_rest:
             self._watch_rest()
 
-    def _run_to_end_of_steps(self) -> None:
+    def _run_to_end_of_steps(self, began: float) -> None:
         """Run for as long as the history says, or until all is done and nothing is left to send."""
         last = max((step.at for step in self.history.steps), default=0.0)
-        self.loop.run_to(last)
-        end = self._conditions.length
+        self.loop.run_to(began + last)
+        end = began + self._conditions.length
         while self.loop.time() < end and not self._is_over():
             self.loop.run_to(min(self.loop.time() + 1.0, end))
 
