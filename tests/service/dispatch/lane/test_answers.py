@@ -725,6 +725,10 @@ def test_successes_of_healthy_lanes_tell_new_ones_how_much_fails_by_chance_at_th
     place.now += 60
     place.fail(new, FAILS, times=RULE.failures + 1)
     assert new.gate.phase is Phase.CLOSED
+    refused = place.lane(group)
+    place.now += 60
+    place.fail(refused, REFUSES, times=RULE.failures)
+    assert refused.gate.phase is Phase.OPEN
 
 
 def test_a_success_at_a_pace_says_nothing_about_what_fails_by_chance() -> None:

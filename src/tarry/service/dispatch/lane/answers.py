@@ -274,7 +274,7 @@ def _own_gate_failed(lane: Lane, judgement: Judgement, now: float) -> None:
     if not leader.shared:
         leader.saw_failure(lane, unreachable=judgement.unreachable, now=now)
     completes_row = lane.allowance.failing == RULE.failures
-    if completes_row:
+    if completes_row and not lane.blame.refusals:  # nobody is refused by chance
         gate.assume(lane.gates.group.history)
     if gate.phase is OPEN or completes_row:
         lane.tick(now)  # the ruling on this delivery depends on the gate's phase
