@@ -138,10 +138,30 @@ def test_what_is_on_its_way_is_not_had_again_by_a_rewind() -> None:
     buffer.rewind()
     source.feed(buffer, NOON, Phase.CLOSED)
     assert taken(buffer) == []
-    buffer.behind(2)
+    buffer.behind(a_row(2))
     assert buffer.turn_back(Phase.CLOSED)
     source.feed(buffer, NOON, Phase.CLOSED)
     assert taken(buffer) == [2]
+
+
+def test_a_message_with_the_number_of_one_that_a_failover_lost_goes_at_once() -> None:
+    buffer, source, _ = a_lane(1)
+    source.feed(buffer, NOON, Phase.CLOSED)
+    lost = buffer.next(NOON, Phase.CLOSED)
+    assert lost is not None
+    source.ready = {1: replace(lost, message="msg_new")}
+    buffer.changed()
+    source.feed(buffer, NOON, Phase.CLOSED)
+    new = buffer.next(NOON, Phase.CLOSED)
+    assert new is not None
+    assert new.message == "msg_new"
+    for forget in (buffer.done, buffer.behind):
+        forget(lost)  # its outcome was refused
+        buffer.rewind()
+        source.feed(buffer, NOON, Phase.CLOSED)
+        assert buffer.next(NOON, Phase.CLOSED) is None, "the new one is on its way"
+    buffer.done(new)
+    assert not buffer.busy
 
 
 @pytest.mark.parametrize("stream", ["ready", "waiting", "resends"])
@@ -179,7 +199,7 @@ def test_a_lane_is_not_idle_while_one_is_settled_that_goes_again_in_a_moment() -
     row = buffer.next(NOON, Phase.PACED)
     assert row is not None
     assert buffer.idle()  # nothing is left but what is on its way
-    buffer.goes_again(row.seq)
+    buffer.goes_again(row)
     assert not buffer.idle()
     buffer.done(row)
     assert buffer.idle()
@@ -310,8 +330,8 @@ def test_what_is_given_back_waits_for_no_moment_any_more(*, fifo: bool) -> None:
     assert row is not None
     buffer.later(replace(row, due_at=NOON + 8), NOON + 8)
     buffer.changed()  # the lane has opened
-    buffer.give_back(row.seq)
-    buffer.behind(row.seq)
+    buffer.give_back(row)
+    buffer.behind(row)
     source.feed(buffer, NOON, Phase.PACED)
     assert taken(buffer, Phase.PACED, NOON) == [1, 2]
     assert buffered.bytes == 0
@@ -347,7 +367,7 @@ def probed(buffer: Buffer, source: Source, count: int) -> list[int]:
             buffer.turn_back(Phase.OPEN)
             source.feed(buffer, NOON, Phase.OPEN, room=1)
         seqs.append(row.seq)
-        buffer.behind(row.seq)
+        buffer.behind(row)
     return seqs
 
 
@@ -355,7 +375,7 @@ def test_what_was_not_tried_yet_has_every_second_probe() -> None:
     buffer, source, _ = a_lane(20)
     source.feed(buffer, NOON, Phase.CLOSED, room=100)
     for seq in taken(buffer):
-        buffer.behind(seq)
+        buffer.behind(a_row(seq))
     buffer.came_back(20)
     source.ready |= {21: a_row(21), 22: a_row(22)}
     assert {21, 22} <= set(probed(buffer, source, 4))
@@ -411,14 +431,14 @@ def test_a_retry_that_was_read_while_its_outcome_was_being_written_is_read_again
 
 def test_nothing_of_an_ordered_lane_goes_before_what_was_busy_when_it_was_read() -> None:
     buffer, source, _ = a_lane(3, fifo=True)
-    buffer.is_busy(1)
+    buffer.is_busy(a_row(1))
     wants = buffer.wants(2, NOON, Phase.OPEN)
     (want,) = [one for one in wants if one.stream is Stream.READY]
     buffer.ask()
     turn = buffer.turn
     rows = [source.ready[1], source.ready[2]]
     buffer.take(want, rows, cut=False, fetched=Fetched(rows, {}, {1: 3}, {}))
-    buffer.behind(1)
+    buffer.behind(a_row(1))
     assert buffer.turn > turn  # what is asked for now is not taken any more
     source.feed(buffer, NOON, Phase.OPEN)
     assert taken(buffer, Phase.OPEN)[0] == 1
@@ -513,7 +533,7 @@ def _settled(  # noqa: PLR0913, PLR0917  a row, and all that it changes
         if buffer.fifo:
             buffer.later(kept, now)
         else:
-            buffer.behind(row.seq)
+            buffer.behind(row)
     else:
         kept = source.waiting[row.seq] = a_row(row.seq, Stream.WAITING, due_at=now + 2.0)
         if buffer.fifo:
@@ -554,7 +574,7 @@ def test_at_a_pace_what_was_left_behind_does_not_wait_for_all_that_is_due() -> N
     source.feed(buffer, NOON, Phase.PACED, room=10)
     first = buffer.next(NOON, Phase.PACED)
     assert first is not None
-    buffer.behind(first.seq)
+    buffer.behind(first)
     assert not buffer.turn_back(Phase.PACED), "the second is at hand"
     assert taken(buffer, now=NOON)[0] == 2
     source.feed(buffer, NOON, Phase.PACED, room=10)
@@ -605,7 +625,7 @@ def test_what_comes_after_a_backlog_that_failed_as_a_whole_is_fresh() -> None:
     buffer, source, _ = a_lane(5)
     source.feed(buffer, NOON, Phase.OPEN)
     for seq in taken(buffer, Phase.OPEN):
-        buffer.behind(seq)
+        buffer.behind(a_row(seq))
     assert buffer.turn_back(Phase.OPEN)
     ready = [one for one in asked(buffer, Phase.PACED) if one[0] is Stream.READY]
     assert ready == [(Stream.READY, 8, 0, 6), (Stream.READY, 8, 5, None)]
@@ -623,7 +643,7 @@ def test_a_lane_that_has_read_a_row_before_it_is_due_is_not_idle() -> None:
 def test_a_row_at_hand_whose_attempts_are_given_back_does_not_go_as_it_was() -> None:
     buffer, source, buffered = a_lane(2)
     source.feed(buffer, NOON, Phase.CLOSED)
-    buffer.give_back(1)
+    buffer.give_back(a_row(1))
     source.feed(buffer, NOON, Phase.CLOSED)
     assert taken(buffer) == [2]
     assert buffered.bytes == 0

@@ -150,6 +150,6 @@ def test_payloads_are_accounted_for_as_long_as_they_are_in_memory() -> None:
 
 def test_more_than_can_wait_for_a_moment_is_found_again_by_a_rewind(buffer: Buffer) -> None:
     for seq in range(1, MOST_MOMENTS + 11):
-        buffer.is_busy(seq)
+        buffer.is_busy(a_due(seq=seq))
         buffer.later(a_due(seq=seq), NOON + 1)
     assert list(buffer.busy) == list(range(1, MOST_MOMENTS + 1))

@@ -113,7 +113,7 @@ class LanePlace(Place):
         assert self.context.unwritten.take(lane)
         assert self.context.slots.take(lane)
         if not due.resend:
-            lane.backlog.buffer.is_busy(due.seq)
+            lane.backlog.buffer.is_busy(due)
         epoch = gate.sent(self.now, 1)
         lane.allowance.sent(self.now)
         return PendingAttempt(lane, due, gate, epoch, self.now, lane.config, lane.endpoint.url)

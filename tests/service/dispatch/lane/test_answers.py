@@ -887,7 +887,7 @@ def write(
 ) -> None:
     """Report the outcome of a delivery that was busy as written, or as not accepted."""
     if not due.resend:
-        lane.backlog.buffer.is_busy(due.seq)
+        lane.backlog.buffer.is_busy(due)
     unsettled = lane.unsettled
     lane.context.unwritten.take_anyway(lane)
     lane.begin_outcome()

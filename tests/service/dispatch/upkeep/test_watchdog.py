@@ -12,6 +12,7 @@ from tarry.service.model.application import SHARDS
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import HOUR, Limits
 from tarry.service.wire.exchange import Answer
+from tarry.testing.samples import a_due
 from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, virtual_service
@@ -150,7 +151,7 @@ async def test_only_a_lane_that_could_send_and_does_nothing_is_idle() -> None:
         lane.begin_outcome()
         assert not is_idle(lane, now)
         lane.wrote()
-        buffer.is_busy(1)
+        buffer.is_busy(a_due())
         assert not is_idle(lane, now)
         buffer.busy = {}
         lane.gate.hold(now + 1)  # the endpoint asked for it

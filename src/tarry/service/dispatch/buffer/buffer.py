@@ -24,7 +24,6 @@ EARLY = 16
 """How many rows to ask for of resends, and of an ordered lane's rows that are not due yet."""
 SELDOM = 2
 """How many other rows of the backlog are sent between two that are sent again."""
-_ON_ITS_WAY, _GOES_AGAIN = False, True
 _NONE: frozenset[int] = frozenset()
 _NO_RESENDS: frozenset[str] = frozenset()
 
@@ -37,10 +36,10 @@ class Buffer:
     """
 
     __slots__ = (
-        *("_buffered", "_due", "_due_from", "_early", "_fresh", "_fresh_from", "_fresh_next"),
-        *("_heard", "_left_behind", "_moments", "_ready", "_resending", "_resends", "_since_again"),
-        *("_were_busy", "_were_resending", "busy", "fifo", "lane", "next_due_at", "read_to"),
-        "turn",
+        *("_again", "_buffered", "_due", "_due_from", "_early", "_fresh", "_fresh_from"),
+        *("_fresh_next", "_heard", "_left_behind", "_moments", "_ready", "_resending", "_resends"),
+        *("_since_again", "_were_busy", "_were_resending", "busy", "fifo", "lane", "next_due_at"),
+        *("read_to", "turn"),
     )
 
     def __init__(self, lane: int, buffered: PayloadBytes, *, fifo: bool) -> None:
@@ -57,11 +56,15 @@ class Buffer:
         lane may sleep only at this position: see `Queue.rest` and `Queue.doze`."""
         self._left_behind = False
         self._since_again = 0
-        self.busy: dict[int, bool] = NOTHING
-        """The sequence numbers of deliveries that are in flight, being settled, or waiting for
-        their moment. The value is true for those being settled that are sent again in a moment."""
+        self.busy: dict[int, str] = NOTHING
+        """The deliveries that are in flight, being settled, or waiting for their moment: messages
+        by sequence number. After a failover that lost the last commits, another message may get the
+        number of a busy one."""
+        self._again = _NONE
+        """The sequence numbers of those being settled that are sent again in a moment."""
         self._resending = _NO_RESENDS
-        self._were_busy, self._were_resending = _NONE, _NO_RESENDS
+        self._were_busy: dict[int, str] = NOTHING
+        self._were_resending = _NO_RESENDS
         """The deliveries and resends that were busy when the store was last asked."""
         self._fresh_from: int | None = None
         """The sequence number of the first fresh delivery, while there is a backlog before it."""
@@ -94,8 +97,8 @@ class Buffer:
 
         The moments of rows that wait for one are remembered.
         """
-        for _, seq, row in self._moments.waiting:
-            self.busy = without(self.busy, seq)
+        for _, _, row in self._moments.waiting:
+            self._free(row)
             self._gone((row,))
         self._moments = self._moments.forget()
         self.next_due_at = None
@@ -162,7 +165,7 @@ class Buffer:
 
         Its answer may have them as they were, although they are settled when it arrives.
         """
-        self._were_busy = frozenset(self.busy) if self.busy else _NONE
+        self._were_busy = dict(self.busy) if self.busy else NOTHING
         self._were_resending = self._resending
         self._heard = None
 
@@ -200,7 +203,7 @@ class Buffer:
 
     def _take_ready(self, rows: Sequence[Due], *, fresh: bool, all_read: bool) -> None:
         """Take over rows that may be sent at once: fresh ones, or the backlog."""
-        free = [row for row in rows if self._is_free(row.seq)]
+        free = [row for row in rows if self._is_free(row)]
         kept = self._kept(self._not_put_off(free) if self._moments.known else free)
         if fresh:
             self._fresh = self._fresh.on(rows, kept, all_read=all_read)
@@ -221,11 +224,11 @@ class Buffer:
         for row in rows:
             if row.seq in known:
                 self.later(row, known[row.seq])
-        return [row for row in rows if row.seq not in self.busy]
+        return [row for row in rows if self.busy.get(row.seq) != row.message]
 
     def _take_due(self, rows: Sequence[Due], *, all_read: bool) -> None:
         """Take over rows whose due time has come."""
-        kept = self._kept([row for row in rows if self._is_free(row.seq)])
+        kept = self._kept([row for row in rows if self._is_free(row)])
         self._due = self._due.on(rows, kept, all_read=all_read)
         if self._heard is not None:  # the store may have looked before that, or the row was busy
             self.due_at(self._heard)
@@ -235,11 +238,11 @@ class Buffer:
         if self.fifo:  # such a row is the head, and holds up all others until it is due
             self._early = EMPTY
             for row in rows:
-                if self._is_free(row.seq):
+                if self._is_free(row):
                     self._take_head(row)
             return
         at_hand = {row.seq for row in self._early.rows}
-        free = [row for row in rows if self._is_free(row.seq) and row.seq not in at_hand]
+        free = [row for row in rows if self._is_free(row) and row.seq not in at_hand]
         self._early = self._early.on(rows, self._kept(free), all_read=all_read)
         self._left_behind = self._left_behind or bool(rows)
 
@@ -249,42 +252,53 @@ class Buffer:
         self._due = self._due.without(row.seq)
         self.later(row, row.due_at or 0.0)
 
-    def _is_free(self, seq: int) -> bool:
-        return seq not in self.busy and seq not in self._were_busy
+    def _is_free(self, row: Due) -> bool:
+        """Return whether a row that the store returned is not busy, and was not when asked for."""
+        return row.message not in (self.busy.get(row.seq), self._were_busy.get(row.seq))
 
     # --- Keeping --------------------------------------------------------------------------------
 
-    def is_busy(self, seq: int) -> None:
+    def is_busy(self, row: Due) -> None:
         """Mark a row as busy: it is not handed out meanwhile."""
-        self.busy = put(self.busy, seq, _ON_ITS_WAY)
+        self.busy = put(self.busy, row.seq, row.message)
+        if self._again:
+            self._again -= {row.seq}
 
-    def goes_again(self, seq: int) -> None:
+    def goes_again(self, row: Due) -> None:
         """Mark a row that is being settled and is sent again in a moment: the lane is not idle."""
-        self.busy = put(self.busy, seq, _GOES_AGAIN)
+        self.is_busy(row)
+        self._again |= {row.seq}
 
-    def give_back(self, seq: int) -> None:
+    def give_back(self, row: Due) -> None:
         """Mark a row that is being settled as ready, as if it had not failed, and rewind.
 
         The rewind drops the row as it was before, if it is at hand.
         """
-        self.is_busy(seq)
+        self.is_busy(row)
         self.rewind()
+
+    def _free(self, row: Due) -> None:
+        """Mark a row as not busy, unless another message has its number by now."""
+        if self.busy.get(row.seq) == row.message:
+            self.busy = without(self.busy, row.seq)
+            if self._again:
+                self._again -= {row.seq}
 
     def later(self, row: Due, at: float) -> None:
         """Have a row sent again at this time, from memory if there is room for it."""
         if self._moments.full and not self.fifo:
-            self.behind(row.seq)
+            self.behind(row)
             return
-        self.is_busy(row.seq)
+        self.is_busy(row)
         self._kept((row,))
         self._moments = self._moments.add(row, at)
 
-    def behind(self, seq: int) -> None:
+    def behind(self, row: Due) -> None:
         """Leave a row that is still ready to the next rewind.
 
         In an ordered lane it goes before all rows that were read since: all are read again at once.
         """
-        self.busy = without(self.busy, seq)
+        self._free(row)
         if self.fifo:
             self.rewind()
         else:
@@ -321,7 +335,7 @@ class Buffer:
         row = self._head(now, phase) if self.fifo else self._any(now, phase)
         if row is None:
             return None
-        self.is_busy(row.seq)
+        self.is_busy(row)
         if self._early.rows:  # the row may have been read before it was due as well
             self._gone(twin for twin in self._early.rows if twin.seq == row.seq)
             self._early = self._early.without(row.seq)
@@ -387,7 +401,7 @@ class Buffer:
         if not self._moments.full:
             self.later(row, until)
             return
-        self.busy = without(self.busy, row.seq)
+        self._free(row)
         self._kept((row,))
         self._due = self._due.back(row)
         self._due_from = until
@@ -397,7 +411,7 @@ class Buffer:
         if row.resend:
             self._resending -= {row.resend}
         else:
-            self.busy = without(self.busy, row.seq)
+            self._free(row)
 
     # --- Looking ahead --------------------------------------------------------------------------
 
@@ -458,7 +472,7 @@ class Buffer:
     def idle(self) -> bool:
         """Return whether there is no row to send now or in a moment, besides those in flight."""
         waits = self._waits() or self._moments.waiting or self._left_behind
-        return self.all_read() and not waits and not any(self.busy.values())
+        return self.all_read() and not waits and not self._again
 
     def _waits(self) -> bool:
         return bool(self._resends.rows or self._due.rows or self._ready.rows or self._fresh.rows)

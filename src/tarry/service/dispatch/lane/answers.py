@@ -104,7 +104,7 @@ def _ruling(  # noqa: PLR0913  an answer, with the time and the draw as argument
         )
     lane.blame.remember(due, judgement.verdict, ruling, now)
     if ruling.pause is not None:
-        lane.backlog.buffer.goes_again(due.seq)
+        lane.backlog.buffer.goes_again(due)
     return ruling
 
 
@@ -330,7 +330,7 @@ def take_settlement(
         lane.work.load([lane.number])  # the resend may have created the delivery
     elif not done:
         lane.work.check_leases()
-        buffer.behind(due.seq)
+        buffer.behind(due)
     elif made.state in ENDED:
         _end_delivery(lane, due, made, now)
     else:
@@ -366,7 +366,7 @@ def _send_again(lane: Lane, due: Due, made: Settlement, now: float) -> None:
         return
     pause = lane.blame.pause(due)
     if due.payload is None or not (buffer.fifo or pause is not None):
-        buffer.behind(due.seq)
+        buffer.behind(due)
         return
     tried = made.attempt is not None
     row = replace(

@@ -133,5 +133,5 @@ def refund(lane: Lane, now: float) -> None:
             tries=charge.tries,
         )
         ruling = Ruling(State.READY, Reason.LANE_OPEN, charge.attempts, counted=False)
-        lane.backlog.buffer.give_back(seq)
+        lane.backlog.buffer.give_back(due)
         lane.finish(due, settlement(due, ruling, None, epoch=lane.epoch, now=now))
