@@ -10,13 +10,14 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Literal
 
-from tarry.cli.listen.http_server import Reply, Request
+from tarry.cli.listen.http_server import Reply
 from tarry.cli.output.safe_text import plain
 from tarry.core.duration import spoken
 from tarry.core.value import Value
 from tarry.errors import VerificationError
 from tarry.receive import Memory, Webhook
 from tarry.receive.answer import answer_to
+from tarry.receive.http1 import Request
 
 OK, NOT_ALLOWED = 200, 405
 POST, ROOT = "POST", "/"
@@ -189,9 +190,8 @@ class Inbox:
 
     def _judged(self, request: Request) -> tuple[Arrival, Reply]:
         now = self._clock()
-        told = {name.lower(): value for name, value in request.headers}
-        message = told.get("webhook-id") or told.get("svix-id", "")
-        attempt = told.get("webhook-attempt", "")
+        message = request.header("webhook-id") or request.header("svix-id")
+        attempt = request.header("webhook-attempt")
         refusal = self._refusal(request)
         on_purpose = self._responses.fail > 0 and self._draw() < self._responses.fail
         if on_purpose:
