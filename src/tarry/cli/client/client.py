@@ -129,15 +129,7 @@ class Server:
         self._prefix, self._key = parts.path.rstrip("/").removesuffix(ROOT), key
         self.reached = False
         """Whether any request was sent, answered or not."""
-        self._terms = Terms(
-            _CLIENT,
-            policy,
-            budget=None,
-            breaker=None,
-            hooks=_tell,
-            name="",
-            rate_limit_headers=False,
-        )
+        self._terms = Terms(_CLIENT, policy, hooks=_tell)
 
     def ask(
         self,
