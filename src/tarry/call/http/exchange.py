@@ -164,8 +164,8 @@ class Exchange:
         self._body.rewind()
         number = attempt_number()
         own = self._repeatable(sent=True) and not disabled.everywhere
-        told = number > 0 and (self._inside or own)
-        return str(number) if told else None
+        shown = number > 0 and (self._inside or own)
+        return str(number) if shown else None
 
     def _repeatable(self, *, sent: bool) -> bool:
         replayable = self._body.replayable
@@ -198,6 +198,6 @@ def incoming(headers: Headers) -> Iterator[None]:
 def _attempt_in(headers: Headers) -> int | None:
     for name, value in headers.items():
         if name.lower() == ATTEMPT_HEADER:
-            found = _NUMBER.fullmatch(value)
-            return int(found[1]) if found else None
+            match = _NUMBER.fullmatch(value)
+            return int(match[1]) if match else None
     return None

@@ -78,7 +78,7 @@ class Arrival(Value):
 
     def facts(self, *, body: bool) -> dict[str, object]:
         """Return the same for programs."""
-        told: dict[str, object] = {
+        facts: dict[str, object] = {
             "event": "message",
             "at": self.at,
             "method": POST,
@@ -94,7 +94,7 @@ class Arrival(Value):
             "delay": self.delay,
             "bytes": len(self.body),
         }
-        return told | (self._body() if body else {})
+        return facts | (self._body() if body else {})
 
     def shown_body(self) -> str:
         """Return the body for people, with terminal control characters made visible."""
@@ -117,14 +117,14 @@ class OtherRequest(Value):
 
     def line(self) -> str:
         """Return one line for people."""
-        said = plain(f"{self.method} {self.path}")
-        return f"{_clock(self.at)}  {said}  no message: those come by POST  -> {NOT_ALLOWED}"
+        request = plain(f"{self.method} {self.path}")
+        return f"{_clock(self.at)}  {request}  no message: those come by POST  -> {NOT_ALLOWED}"
 
     def facts(self, *, body: bool) -> dict[str, object]:
         """Return the same for programs, always without the body."""
         _ = body
-        told: dict[str, object] = {"event": "stray", "at": self.at, "method": self.method}
-        return told | {"path": self.path, "status": NOT_ALLOWED}
+        facts: dict[str, object] = {"event": "stray", "at": self.at, "method": self.method}
+        return facts | {"path": self.path, "status": NOT_ALLOWED}
 
     def shown_body(self) -> str:
         """Return nothing: the body is not shown."""
@@ -241,5 +241,5 @@ def _type(body: bytes) -> str:
         return ""
     if not isinstance(payload, dict):
         return ""
-    found = (payload[key] for key in TYPE_KEYS if isinstance(payload.get(key), str))
-    return next(found, "")
+    types = (payload[key] for key in TYPE_KEYS if isinstance(payload.get(key), str))
+    return next(types, "")
