@@ -140,7 +140,7 @@ def test_a_reader_may_insist_on_lengths(sent: bytes) -> None:
     with pytest.raises(RequestError) as raised:
         read(sent, needs_length=True)
     assert raised.value.status == HTTPStatus.LENGTH_REQUIRED
-    assert len(read(POST + b"content-length: 0\r\n\r\n", needs_length=True)) == 1
+    assert len(read(POST + b"content-length: 0 \r\n\r\n", needs_length=True)) == 1
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ class RequestReader:
             raise RequestError(HTTPStatus.BAD_REQUEST)
         length, coding = framing[0]
         if not coding:
-            return _size(length.rstrip(b" \t"))
+            return _size(length)
         if coding.rstrip(b" \t").lower() != b"chunked":
             raise RequestError(HTTPStatus.NOT_IMPLEMENTED)
         return None
@@ -213,6 +213,7 @@ def _expects_continue(head: bytes) -> bool:
 
 def _size(digits: bytes) -> int:
     """Return the length that a Content-Length gives."""
+    digits = digits.rstrip(b" \t")
     if not digits.isdigit():
         raise RequestError(HTTPStatus.BAD_REQUEST)
     if len(digits) > MOST_DIGITS or (size := int(digits)) > MOST_BODY:
