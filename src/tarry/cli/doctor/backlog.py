@@ -24,9 +24,9 @@ MOST = 2_000
 async def backlog(store: "Store", *, now: float) -> list[Finding]:
     """Check the deliveries to all endpoints."""
     facts, after, apps = EndpointFacts(MOST), "", dict[str, str]()
-    while not facts.is_full and (sealed := await store.sealed(after=after, limit=PAGE)):
-        after = sealed[-1].id
-        for endpoint in sealed:
+    while not facts.is_full and (found := await store.sealed(after=after, limit=PAGE)):
+        after = found[-1].id
+        for endpoint in found:
             if endpoint.application not in apps:
                 apps[endpoint.application] = await _called(store, endpoint.application)
             name = f"{apps[endpoint.application]} {endpoint.uid or endpoint.id}"
@@ -60,16 +60,16 @@ async def _count(
     facts.succeeded(row.known.accepted_at)
     # A lane saves the time of its last success only now and then, so look at the attempts as well.
     lately = AttemptFilter(message=MessageFilter(after=now - DAY), succeeded=True)
-    attempts = await store.list_attempts_to(endpoint, Cut(1, descending=True), lately)
-    for attempt, _ in attempts.entries:
+    found = await store.list_attempts_to(endpoint, Cut(1, descending=True), lately)
+    for attempt, _ in found.entries:
         facts.succeeded(attempt.at)
-    at_work = any(now - attempt.at < OVERDUE for attempt, _ in attempts.entries)
+    at_work = any(now - attempt.at < OVERDUE for attempt, _ in found.entries)
     if row.waiting:
         # Failed and scheduled deliveries are listed as well, so the oldest waiting one may be
         # beyond this page.
         there = await store.undelivered(endpoint.application, lane=row.lane, limit=PAGE)
-        for _, delivery in there:
-            if delivery.state in LIVE:
-                facts.waits_since(delivery.accepted_at)
-                if not at_work and is_overdue(delivery, row, now=now, origins=origins):
+        for _, one in there:
+            if one.state in LIVE:
+                facts.waits_since(one.accepted_at)
+                if not at_work and is_overdue(one, row, now=now, origins=origins):
                     facts.overdue(name)

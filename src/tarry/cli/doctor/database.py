@@ -104,7 +104,7 @@ async def sealing(settings: "Settings", store: "Store") -> Finding:
     from tarry.service.model.listing import Cut  # noqa: PLC0415  likewise
 
     sealed = await store.sealed(limit=1)
-    keyed = [owner for owner in await store.environments() if await store.list_keys(owner, Cut(1))]
+    keyed = [one for one in await store.environments() if await store.list_keys(one, Cut(1))]
     beside = scheme(settings.db) == "sqlite" and not os.environ.get(KEYS)
     if beside and not key_path(settings.db).exists():
         if not sealed and not keyed:

@@ -40,12 +40,12 @@ class DatabaseKeys:
 
         @serving
         async def look() -> list[dict[str, Any]]:
-            keys, mark = list[dict[str, Any]](), ""
+            found, mark = list[dict[str, Any]](), ""
             async with open_hooks(self._db, migrate=False) as hooks:
                 while page := await hooks.store.list_keys(self._environment, Cut(PAGE, mark)):
-                    keys += [_builtins(told(key)) for key in page]
+                    found += [_builtins(told(key)) for key in page]
                     mark = page[-1].id
-            return keys
+            return found
 
         return iter(look())
 
@@ -61,9 +61,9 @@ class DatabaseKeys:
         end()
 
 
-def _builtins(value: object) -> dict[str, Any]:
+def _builtins(told: object) -> dict[str, Any]:
     """Convert a response of the API to plain JSON values."""
     import msgspec  # noqa: PLC0415  it needs the extra
 
-    fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(value))
-    return fields
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(told))
+    return found
