@@ -124,15 +124,24 @@ async def pools(url: str) -> None:
         url, min_size=CONNECTIONS, max_size=CONNECTIONS, server_settings=SETTINGS
     )
 
-    async def theirs() -> object:
-        async with pool.acquire() as connection, connection.transaction():
+    async def keep(_: Connection) -> None:
+        """Reset nothing when a connection is given back."""
+
+    bare = await asyncpg.create_pool(
+        url, min_size=CONNECTIONS, max_size=CONNECTIONS, server_settings=SETTINGS, reset=keep
+    )
+
+    async def transaction(opened: asyncpg.Pool) -> object:
+        async with opened.acquire() as connection, connection.transaction():
             return await one(connection)
 
     ways: dict[str, Callable[[], Awaitable[object]]] = {
         "statement, own pool": lambda: own.run(one, Mode.SINGLE),
         "statement, asyncpg.Pool": lambda: pool.fetchval("SELECT 1"),
+        "statement, asyncpg.Pool without reset": lambda: bare.fetchval("SELECT 1"),
         "transaction, own pool": lambda: own.run(one),
-        "transaction, asyncpg.Pool": theirs,
+        "transaction, asyncpg.Pool": lambda: transaction(pool),
+        "transaction, asyncpg.Pool without reset": lambda: transaction(bare),
     }
     results: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     for _ in range(ROUNDS):
@@ -143,6 +152,7 @@ async def pools(url: str) -> None:
         print(f"{name}: {rate:,.0f}/s, {cpu:.0f} us of CPU each")
     await own.close()
     await pool.close()
+    await bare.close()
 
 
 def main() -> None:
