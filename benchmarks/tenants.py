@@ -29,26 +29,16 @@ RATE = 20.0
 BAD_ENDPOINTS, REPLAYS, REPLAYED, OWN_REPLAYED = 40, 200, 2_000, 10
 HOST = """
 import asyncio, sys
-from collections import deque
+from tarry.receive.http1 import Connection, RequestReader, response
 
-class Answer(asyncio.Protocol):
-    def connection_made(self, transport):
-        self.transport, self.data = transport, b""
-
-    def data_received(self, data):
-        self.data += data
-        while b"\\r\\n\\r\\n" in self.data:
-            head, _, rest = self.data.partition(b"\\r\\n\\r\\n")
-            length = int(head.lower().split(b"content-length:")[1].split(b"\\r\\n")[0])
-            if len(rest) < length:
-                return
-            self.data = rest[length:]
-            status = b"500 No" if head.startswith(b"POST /bad") else b"200 OK"
-            self.transport.write(b"HTTP/1.1 " + status + b"\\r\\ncontent-length: 0\\r\\n\\r\\n")
+class Host(Connection):
+    def received(self, request):
+        self.transport.write(response(500 if request.path.startswith("/bad") else 200))
 
 async def main():
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(Answer, "127.0.0.1", int(sys.argv[1]))
+    place = ("127.0.0.1", int(sys.argv[1]))
+    server = await loop.create_server(lambda: Host(RequestReader()), *place)
     await server.serve_forever()
 
 asyncio.run(main())

@@ -13,6 +13,7 @@ from tarry.errors import (
     PolicyError,
     SettingsError,
 )
+from tarry.receive.http1 import Request
 from tarry.service import Hooks, build, open_hooks
 from tarry.service.hooks import DEFAULT
 from tarry.service.model.application import Application
@@ -25,7 +26,7 @@ from tarry.service.settings import Settings
 from tarry.service.store.memory.store import MemoryStore
 from tarry.service.store.sqlite.store import SqliteStore
 from tarry.service.wire.seal import generate_key
-from tarry.testing.receiver import Receiver
+from tarry.testing.receiver import Receiver, ReceiverConnection
 
 pytestmark = pytest.mark.anyio
 
@@ -155,9 +156,9 @@ async def test_a_message_arrives_signed_with_the_bytes_it_was_given(
     heads: list[bytes] = []
     arrived = receiver.arrived
 
-    def keep(connection: object, head: bytes, body: bytes) -> None:
-        heads.append(head)
-        arrived(connection, head, body)  # type: ignore[arg-type]  # handed on as it came
+    def keep(connection: ReceiverConnection, request: Request) -> None:
+        heads.append(request.head)
+        arrived(connection, request)
 
     receiver.arrived = keep  # type: ignore[method-assign]  # to see the head as well
     endpoint = await hooks.add_endpoint(shop, receiver.url, headers={"x-token": "hush"})

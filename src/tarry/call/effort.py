@@ -284,7 +284,9 @@ class Effort:
             note += f" (it asked for {decision.retry_after:.6g} s)"
         try:
             if hasattr(error, "__notes__"):
-                error.__notes__[:] = [told for told in error.__notes__ if not _is_ours(told)]
+                error.__notes__[:] = [
+                    earlier for earlier in error.__notes__ if not _is_ours(earlier)
+                ]
             error.add_note(note)
         except Exception:  # noqa: BLE001, S110  a courtesy: an error that takes no note comes out as it is
             pass

@@ -21,7 +21,7 @@ _WANTED = (
 def judge_of(on: On) -> Judge:
     """Return a function that maps an exception to its failure, or to None if it is not retried."""
     types, predicates = _sorted(on)
-    refusals = tuple(one for one in types if issubclass(one, Refused))
+    refusals = tuple(kind for kind in types if issubclass(kind, Refused))
 
     def judge(error: Exception) -> Failure | None:
         if isinstance(error, types):
@@ -52,14 +52,14 @@ def _sorted(on: On) -> tuple[tuple[type[Exception], ...], tuple[Predicate, ...]]
         raise PolicyError("on", on, _WANTED)
     types: tuple[type[Exception], ...] = ()
     predicates: tuple[Predicate, ...] = ()
-    for one in named:
+    for condition in named:
         # A class is a class even if its metaclass makes it look like something to call.
-        if isinstance(one, type):
-            types = (*types, _retryable(one))
-        elif callable(one) and not is_coroutine_function(one):
-            predicates = (*predicates, one)
+        if isinstance(condition, type):
+            types = (*types, _retryable(condition))
+        elif callable(condition) and not is_coroutine_function(condition):
+            predicates = (*predicates, condition)
         else:
-            raise PolicyError("on", one, _WANTED)
+            raise PolicyError("on", condition, _WANTED)
     return types, predicates
 
 

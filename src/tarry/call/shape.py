@@ -68,8 +68,8 @@ def refuse_coroutine(name: str, result: object) -> NoReturn:
     """Raise because a plain function returned a coroutine: it would run only after the retries."""
     if isinstance(result, CoroutineType):
         result.close()
-    told = "it is not retried; decorate an async function, or use Policy.acall"
-    raise DecorationError(f"{name} returned a coroutine: {told}")
+    advice = "it is not retried; decorate an async function, or use Policy.acall"
+    raise DecorationError(f"{name} returned a coroutine: {advice}")
 
 
 def name_of(function: object) -> str:

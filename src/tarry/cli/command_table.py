@@ -17,8 +17,8 @@ class CommandTable(MutableMapping[str, click.Command]):
         """Return a command; import its module first if it is the first time."""
         command = self._commands[name]
         if isinstance(command, str):
-            found: click.Command = getattr(import_module(command), name.replace("-", "_"))
-            self._commands[name] = command = found
+            loaded: click.Command = getattr(import_module(command), name.replace("-", "_"))
+            self._commands[name] = command = loaded
         return command
 
     def __setitem__(self, name: str, command: click.Command) -> None:

@@ -196,7 +196,7 @@ Backoff = Fixed | Linear | Exponential | Fibonacci | Schedule
 
 def _below_cap(field: str, value: checks.Seconds, cap: float) -> float:
     wanted = f"a number of seconds from 0 to cap ({cap:g})"
-    found = checks.seconds(field, value, wanted)
-    if found > cap:
+    length = checks.seconds(field, value, wanted)
+    if length > cap:
         raise PolicyError(field, value, wanted)
-    return found
+    return length

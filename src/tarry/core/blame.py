@@ -184,16 +184,16 @@ def blame(
         without end and never use up its attempts.
     """
     if attempt.trouble is REFUSED:
-        found = _refused(rule, lane, delivery, attempt)
+        verdict = _refused(rule, lane, delivery, attempt)
     elif attempt.trouble is THROTTLED or attempt.phase is OPEN:
-        found = Blame(ENDPOINT, 1)
+        verdict = Blame(ENDPOINT, 1)
     else:
-        found = _failed(rule, lane, delivery, attempt)
+        verdict = _failed(rule, lane, delivery, attempt)
     own_gate = attempt.phase is CLOSED and not attempt.shared
     completes_row = lane.in_a_row + 1 == rule.failures and lane.refusals > 0
-    if found.counts is not None and own_gate and completes_row:
-        return Blame(found.whose, rule.failures)
-    return found
+    if verdict.counts is not None and own_gate and completes_row:
+        return Blame(verdict.whose, rule.failures)
+    return verdict
 
 
 def _refused(

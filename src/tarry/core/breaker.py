@@ -290,5 +290,5 @@ def _some_share(field: str, value: float) -> float:
     return checks.number(field, value, "a number above 0, at most 1", lambda part: 0 < part <= 1)
 
 
-def _not_below_one(found: float) -> bool:
-    return found >= 1
+def _not_below_one(number: float) -> bool:
+    return number >= 1

@@ -81,5 +81,5 @@ class RatioRule(Value):
         return counted.add(slot, (0, 1)) if fair or retries < self.bootstrap else None
 
 
-def _above_zero(found: float) -> bool:
-    return found > 0
+def _above_zero(number: float) -> bool:
+    return number > 0

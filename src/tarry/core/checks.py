@@ -28,12 +28,12 @@ def number(field: str, value: object, wanted: str, fits: Callable[[float], bool]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise PolicyError(field, value, wanted)
     try:
-        found = float(value)
+        converted = float(value)
     except OverflowError:  # an int past the largest float
-        found = math.inf
-    if not (math.isfinite(found) and fits(found)):
+        converted = math.inf
+    if not (math.isfinite(converted) and fits(converted)):
         raise PolicyError(field, value, wanted)
-    return found
+    return converted
 
 
 def seconds(
@@ -41,17 +41,17 @@ def seconds(
 ) -> float:
     """A duration: a number of seconds or a timedelta, not negative and not above `LONGEST`."""
     total = getattr(value, "total_seconds", None)
-    found = total() if callable(total) else value
-    return number(field, found, wanted, lambda span: 0 <= span <= LONGEST)
+    amount = total() if callable(total) else value
+    return number(field, amount, wanted, lambda span: 0 <= span <= LONGEST)
 
 
 def positive_seconds(field: str, value: object) -> float:
     """A duration above zero."""
     wanted = f"a number of seconds above 0, up to {LONGEST:,.0f}"
-    found = seconds(field, value, wanted)
-    if found == 0:
+    amount = seconds(field, value, wanted)
+    if amount == 0:
         raise PolicyError(field, value, wanted)
-    return found
+    return amount
 
 
 def share(field: str, value: object) -> float:
@@ -85,12 +85,12 @@ def statuses(field: str, values: object) -> frozenset[int]:
     wanted = "HTTP statuses from 100 to 599"
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise PolicyError(field, values, f"a list of {wanted}")
-    found: set[int] = set()
+    codes: set[int] = set()
     for place, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int) or not 100 <= value <= 599:  # noqa: PLR2004  the range of HTTP statuses
             raise PolicyError(f"{field}[{place}]", value, wanted)
-        found.add(int(value))  # a member of http.HTTPStatus becomes a plain int
-    return frozenset(found)
+        codes.add(int(value))  # a member of http.HTTPStatus becomes a plain int
+    return frozenset(codes)
 
 
 def one_of(field: str, value: Part, kinds: type | UnionType) -> Part:

@@ -128,9 +128,9 @@ def refuse_unknown(where: str, table: Mapping[str, object], known: tuple[str, ..
             raise PolicyFormatError(f"{where}{key}", value, wanted)
 
 
-def hint(found: object, known: Iterable[str]) -> str:
+def hint(word: object, known: Iterable[str]) -> str:
     """Return the known word that was probably meant, as the end of a message."""
-    close = nearest(found, known) if isinstance(found, str) else None
+    close = nearest(word, known) if isinstance(word, str) else None
     return "" if close is None else f" (did you mean {close}?)"
 
 

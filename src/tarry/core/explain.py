@@ -60,23 +60,23 @@ def schedule(policy: Policy, attempts: int | None = None) -> tuple[Row, ...]:
     can be reached but one: the most of all `Smooth` waits together, on a curve that does not grow.
     """
     last = _last_attempt(policy, attempts)
-    found = zip(range(2, last + 1), _typical(policy), _bounds(policy), strict=False)
+    rows = zip(range(2, last + 1), _typical(policy), _bounds(policy), strict=False)
     return tuple(
         Row(attempt, Range(least, wait, most), Range(least_total, total, most_total))
-        for attempt, (wait, total), ((least, most), (least_total, most_total)) in found
+        for attempt, (wait, total), ((least, most), (least_total, most_total)) in rows
     )
 
 
 def sentences(policy: Policy) -> list[str]:
     """Say in plain English what the policy does."""
-    said = [_attempts(policy.attempts)]
+    lines = [_attempts(policy.attempts)]
     if policy.attempts != 1:
-        said += [_backoff(policy.backoff), _jitter(policy.jitter, policy.backoff)]
-        said += [_within(policy), _retry_after(policy.retry_after), _statuses(policy.statuses)]
-        said += [_nested(nested=policy.nested)]
+        lines += [_backoff(policy.backoff), _jitter(policy.jitter, policy.backoff)]
+        lines += [_within(policy), _retry_after(policy.retry_after), _statuses(policy.statuses)]
+        lines += [_nested(nested=policy.nested)]
     if policy.attempt_timeout is not None:
-        said += [f"An attempt is cut off after {spoken(policy.attempt_timeout)}."]
-    return said
+        lines += [f"An attempt is cut off after {spoken(policy.attempt_timeout)}."]
+    return lines
 
 
 def explain_decision(

@@ -3,15 +3,15 @@
 from collections.abc import Iterable
 
 
-def nearest(found: str, known: Iterable[str]) -> str | None:
-    """Return the known word that is closest to `found`, or None if none is close.
+def nearest(typed: str, known: Iterable[str]) -> str | None:
+    """Return the known word that is closest to `typed`, or None if none is close.
 
     >>> nearest("atempts", ["attempts", "within"])
     'attempts'
     """
-    distances = {word: _distance(found.lower(), word) for word in known}
+    distances = {word: _distance(typed.lower(), word) for word in known}
     close = min(distances, key=distances.__getitem__)
-    return close if distances[close] <= max(len(found), len(close)) // 3 else None
+    return close if distances[close] <= max(len(typed), len(close)) // 3 else None
 
 
 def _distance(left: str, right: str) -> int:

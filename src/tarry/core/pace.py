@@ -313,4 +313,4 @@ def _usual(pace: Pace, took: float, now: float) -> float:
 
 
 def _above(field: str, value: float, least: float) -> float:
-    return checks.number(field, value, f"a number above {least:g}", lambda found: found > least)
+    return checks.number(field, value, f"a number above {least:g}", lambda number: number > least)

@@ -114,12 +114,12 @@ def _field_waits(field: str) -> list[float]:
 
 def _http_date(text: str, now: float) -> float | None:
     """Read one of the three forms of an HTTP date as seconds since 1970."""
-    found = next((match for form in _DATES if (match := form.fullmatch(text))), None)
-    if found is None or found["month"].lower() not in _MONTHS:
+    date = next((match for form in _DATES if (match := form.fullmatch(text))), None)
+    if date is None or date["month"].lower() not in _MONTHS:
         return None
-    month = _MONTHS.index(found["month"].lower())
-    year, day = _year(found["year"], now), int(found["day"])
-    hour, minute, second = (int(found[part]) for part in ("hour", "minute", "second"))
+    month = _MONTHS.index(date["month"].lower())
+    year, day = _year(date["year"], now), int(date["day"])
+    hour, minute, second = (int(date[part]) for part in ("hour", "minute", "second"))
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     month_days = _MONTH_DAYS[month] + (leap and month == 1)
     # A minute may have a 60th second: a leap second.

@@ -65,7 +65,7 @@ def _object(properties: Mapping[str, object], required: Iterable[str] = ()) -> d
 def _key(key: Key, default: object) -> dict[str, object]:
     shape = dict(key.shape.schema)
     rule = {"anyOf": [shape, {"const": UNLIMITED}]} if key.unlimited else shape
-    told = {"description": key.about, **rule}
+    entry = {"description": key.about, **rule}
     if default is Parameter.empty:
-        return told
-    return {**told, "default": sorted(default) if isinstance(default, frozenset) else default}
+        return entry
+    return {**entry, "default": sorted(default) if isinstance(default, frozenset) else default}

@@ -221,15 +221,15 @@ def _doubted(rule: PacerRule, pace: Pace, sample: Sample, now: float) -> Pace:
     # The limit of an endpoint that sheds load is offered x (1 - excess). That of one that degrades
     # is higher: offered x the root of (1 - excess). This is in between.
     limit = max(offered * (1 - excess) ** 0.75, pace.found)
-    found = max(LEAST, BELOW * min(pace.tried, limit))
+    rate = max(LEAST, BELOW * min(pace.tried, limit))
     clean = pace.judged >= PLENTY and pace.baseline < 2 * RARE
     if clean and pace.goal is not None and pace.tried > pace.goal:  # no need to test
-        return _limited(rule, pace.replace(found=found), now)
+        return _limited(rule, pace.replace(found=rate), now)
     return pace.replace(
         mode=Mode.TEST,
         suspect=sample,
         sample=Sample(),
-        found=found,
+        found=rate,
         rate=max(LEAST, 0.9 * offered * (1 - excess)),
         epoch=pace.epoch + 1,
         since=now,

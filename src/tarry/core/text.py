@@ -62,10 +62,10 @@ def parse_toml(text: str) -> dict[str, object]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        found = _TOML_PLACE.fullmatch(str(error))
-        if found is None:
+        match = _TOML_PLACE.fullmatch(str(error))
+        if match is None:
             raise _broken(text, f"valid TOML: {error}") from None
-        what, line, column = found.groups()
+        what, line, column = match.groups()
         raise _broken(text, f"valid TOML: {what}", int(line), int(column)) from None
     except (ValueError, RecursionError) as error:  # a number or a nesting beyond all bounds
         raise _broken(text, f"valid TOML: {error}") from None

@@ -83,8 +83,8 @@ class Value(metaclass=ValueType):
         return hash(self._values())
 
     def __repr__(self) -> str:
-        said = (f"{field}={getattr(self, field)!r}" for field in type(self).__fields__)
-        return f"{type(self).__qualname__}({', '.join(said)})"
+        parts = (f"{field}={getattr(self, field)!r}" for field in type(self).__fields__)
+        return f"{type(self).__qualname__}({', '.join(parts)})"
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restored, (type(self), self._values())

@@ -51,10 +51,10 @@ class Window(Value):
 def span(field: str, value: checks.Seconds) -> float:
     """Return the length of a window in seconds; raise if it is out of range."""
     wanted = f"a number of seconds from {SHORTEST:g} to {checks.LONGEST:,.0f}"
-    found = checks.seconds(field, value, wanted)
-    if found < SHORTEST:
+    length = checks.seconds(field, value, wanted)
+    if length < SHORTEST:
         raise PolicyError(field, value, wanted)
-    return found
+    return length
 
 
 def slot_of(now: float, window: float) -> int:

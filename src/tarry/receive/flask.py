@@ -45,8 +45,8 @@ def verified(
                 return _response(answer_to(refusal))
             handled = False
             try:
-                said = current_app.ensure_sync(view)(message, *args, **named)
-                response = make_response(said)
+                answer = current_app.ensure_sync(view)(message, *args, **named)
+                response = make_response(answer)
                 handled = is_taken(response.status_code)
             finally:
                 webhook.end(message, handled=handled)

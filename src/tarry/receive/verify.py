@@ -99,20 +99,20 @@ class Verifier(Value):
 def _read(headers: Headers) -> tuple[str, str, _Signatures]:
     """Return the id, the timestamp and the signatures, all from one family of headers."""
     pairs = headers.items() if isinstance(headers, Mapping) else headers
-    told: dict[str, str] = {}
+    values: dict[str, str] = {}
     for name, value in pairs:
         plain = name.lower()
-        if plain in told and plain.startswith(_FAMILIES):
+        if plain in values and plain.startswith(_FAMILIES):
             raise MalformedHeaders(f"the header {plain!r} comes twice")
-        told[plain] = value
-    family = next((known for known in _FAMILIES if f"{known}signature" in told), _FAMILIES[0])
+        values[plain] = value
+    family = next((known for known in _FAMILIES if f"{known}signature" in values), _FAMILIES[0])
     for wanted in ("id", "timestamp", "signature"):
-        if not told.get(family + wanted):
+        if not values.get(family + wanted):
             raise MalformedHeaders(f"the header {family + wanted!r} is missing")
-    signatures = told[f"{family}signature"].split(" ")
+    signatures = values[f"{family}signature"].split(" ")
     if len(signatures) > MOST_SIGNATURES:
         raise MalformedHeaders(f"there are more than {MOST_SIGNATURES} signatures")
-    return told[f"{family}id"], told[f"{family}timestamp"], list(map(_versioned, signatures))
+    return values[f"{family}id"], values[f"{family}timestamp"], list(map(_versioned, signatures))
 
 
 def _versioned(signature: str) -> tuple[str, bytes]:

@@ -93,10 +93,10 @@ def sweep(  # noqa: PLR0913  one argument per setting
 
 def _settings(name: str, value: npt.ArrayLike, *, above: float | None = None) -> Floats:
     """Return one setting as an array, and refuse numbers that make no sense."""
-    found = np.asarray(value, dtype=float)
-    if not (found >= 0).all() or (above is not None and (found <= above).any()):
+    values = np.asarray(value, dtype=float)
+    if not (values >= 0).all() or (above is not None and (values <= above).any()):
         raise ScenarioError(name, value, "0 or more" if above is None else f"above {above:g}")
-    return found
+    return values
 
 
 def _note(moments: Floats, after: Floats, holds: npt.NDArray[np.bool_]) -> None:

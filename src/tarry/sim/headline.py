@@ -33,9 +33,9 @@ def headline(study: Study) -> str:
     if study.runs < 2 or len(study.results) < 2:  # noqa: PLR2004  a comparison needs two
         return ""
     races = [metric for metric in RACES if metric in study.measures]
-    said = (_leaders(study.results, metric) for metric in races)
+    sentences = (_leaders(study.results, metric) for metric in races)
     alike = f"In {' and '.join(races)} these runs show no difference between them."
-    return next(filter(None, said), alike)
+    return next(filter(None, sentences), alike)
 
 
 def _leaders(results: tuple[Result, ...], metric: str) -> str:
@@ -44,18 +44,18 @@ def _leaders(results: tuple[Result, ...], metric: str) -> str:
     sign = -1 if race.more else 1
     known = [(mean, result) for result in results if (mean := _mean(result, metric)) is not None]
     lost = [result for result in results if _mean(result, metric) is None]
-    ranked = [result for _, result in sorted(known, key=lambda one: sign * one[0])]
+    ranked = [result for _, result in sorted(known, key=lambda pair: sign * pair[0])]
     if not ranked:
         return f"{race.title}: nobody in every run."
     leads = [(_lead(ranked[0], result, metric, sign), result) for result in ranked]
     behind = [(lead, result) for lead, result in leads if _clear(lead)]
     if not behind and not lost:
         return ""
-    said = f"{race.title}: {_names(result for lead, result in leads if not _clear(lead))}"
+    sentence = f"{race.title}: {_names(result for lead, result in leads if not _clear(lead))}"
     if behind:
         lead, second = behind[0]
-        said += f", {_amount(lead)} {race.lead} {second.policy}"
-    return f"{said}. Not every run ends well with {_names(lost)}." if lost else f"{said}."
+        sentence += f", {_amount(lead)} {race.lead} {second.policy}"
+    return f"{sentence}. Not every run ends well with {_names(lost)}." if lost else f"{sentence}."
 
 
 def _mean(result: Result, metric: str) -> float | None:

@@ -11,8 +11,8 @@ SUFFIX = ".toml"
 
 def names() -> list[str]:
     """Return the names of all scenarios, in alphabetical order."""
-    found = (path.name for path in FOLDER.iterdir())
-    return sorted(name.removesuffix(SUFFIX) for name in found if name.endswith(SUFFIX))
+    file_names = (path.name for path in FOLDER.iterdir())
+    return sorted(name.removesuffix(SUFFIX) for name in file_names if name.endswith(SUFFIX))
 
 
 def shipped(name: str) -> Storm:

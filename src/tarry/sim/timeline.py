@@ -164,8 +164,8 @@ def _moments(values: Floats, weights: Floats | None = None) -> tuple[float, floa
     return float(values[0]) + mean, variance
 
 
-def _sum(one: Counts, other: Counts) -> Counts:
+def _sum(counts: Counts, other: Counts) -> Counts:
     """Return the sum of two arrays of counts, which may differ in length."""
-    short, long = sorted((one, other), key=len)
+    short, long = sorted((counts, other), key=len)
     long[: len(short)] += short
     return long

@@ -13,7 +13,6 @@ process of its own: ``python -m tarry.testing.receiver --help``. It needs `tarry
 """
 
 import asyncio
-import re
 import socket
 import sys
 import time
@@ -26,11 +25,12 @@ from random import Random
 from signal import SIGINT, SIGTERM, signal
 from threading import Event, Thread
 from types import TracebackType
-from typing import IO, Literal, NamedTuple, Self, cast
+from typing import IO, Literal, NamedTuple, Self
 
 import uvloop
 
 from tarry.errors import TarryError
+from tarry.receive.http1 import Connection, Request, RequestReader, response
 from tarry.sim.backlog.endpoint import MANNERS, Capacity, Endpoint, Manner
 
 Down = Literal["refuse", "hang"] | int
@@ -40,12 +40,7 @@ BACKLOG = 4096
 OK = 200
 OVERLOADED = 503
 FLUSHED_EVERY = 0.25
-LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
-ID = re.compile(rb"\r\n(?:webhook|svix)-id: *([^\r]*)", re.IGNORECASE)
-ATTEMPT = re.compile(rb"\r\nwebhook-attempt: *(\d+)", re.IGNORECASE)
-ANSWERS = {
-    status: b"HTTP/1.1 %d Said\r\ncontent-length: 0\r\n\r\n" % status for status in range(200, 600)
-}
+ANSWERS = {status: response(status) for status in range(200, 600)}
 
 
 class Arrival(NamedTuple):
@@ -61,11 +56,7 @@ class Arrival(NamedTuple):
 
     def header(self, name: str) -> str:
         """Return the value of a header, empty if it is missing; heads are kept only with bodies."""
-        for line in self.head.decode("latin-1").split("\r\n")[1:]:
-            known, _, value = line.partition(":")
-            if known.lower() == name.lower():
-                return value.strip()
-        return ""
+        return Request(self.head, self.body).header(name)
 
 
 class Receiver:
@@ -101,7 +92,7 @@ class Receiver:
         self._record, self._bodies, self._log = record, bodies, log
         self._script: deque[int] = deque()
         self._down: Down | None = None
-        self.connections: set[Connection] = set()
+        self.connections: set[ReceiverConnection] = set()
         self._server: asyncio.Server | None = None
         self._ready = Event()
         self._thread = Thread(target=self._run, name="receiver", daemon=True)
@@ -139,13 +130,13 @@ class Receiver:
         """Answer the next requests with these statuses, one each, regardless of the capacity."""
         self._script = deque(statuses)
 
-    def arrived(self, connection: "Connection", head: bytes, body: bytes) -> None:
+    def arrived(self, connection: "ReceiverConnection", request: Request) -> None:
         """Answer one request: now, later, or never."""
         at = time.monotonic()
         status, delay = self._judged(at)
         self.statuses[status] += 1
         if self._record or self._log:
-            self._note(at, head, body, status)
+            self._note(at, request, status)
         if status is None:
             return
         if delay > 0:
@@ -164,15 +155,15 @@ class Receiver:
             return OVERLOADED, 0.0
         return OK, self.latency + self._endpoint.delay(at)
 
-    def _note(self, at: float, head: bytes, body: bytes, status: int | None) -> None:
-        found, tried = ID.search(head), ATTEMPT.search(head)
-        name = found[1].decode("latin-1") if found else ""
-        attempt = int(tried[1]) if tried else 0
+    def _note(self, at: float, request: Request, status: int | None) -> None:
+        message = request.header("webhook-id") or request.header("svix-id")
+        number = request.header("webhook-attempt")
+        attempt = int(number) if number.isdecimal() else 0
         if self._record:
-            kept = (body, head) if self._bodies else (b"", b"")
-            self.arrivals.append(Arrival(at, name, attempt, status, *kept))
+            kept = (request.body, request.head) if self._bodies else (b"", b"")
+            self.arrivals.append(Arrival(at, message, attempt, status, *kept))
         if self._log:
-            self._log.write(f"{at:.6f}\t{name}\t{attempt}\t{status or '-'}\n")
+            self._log.write(f"{at:.6f}\t{message}\t{attempt}\t{status or '-'}\n")
 
     async def _turn(self, how: Down | None) -> None:
         """Be down in this way; up if it is None."""
@@ -184,7 +175,7 @@ class Receiver:
                 connection.drop()
         elif how != "refuse" and self._server is None:
             self._server = await self._loop.create_server(
-                lambda: Connection(self), ADDRESS, self._port, backlog=BACKLOG
+                lambda: ReceiverConnection(self), ADDRESS, self._port, backlog=BACKLOG
             )
 
     async def _flush(self) -> None:
@@ -218,42 +209,34 @@ class Receiver:
         await self._turn("refuse")
 
 
-class Connection(asyncio.Protocol):
-    """One connection: it finds the requests in the data."""
+class ReceiverConnection(Connection):
+    """One connection to a receiver."""
 
     def __init__(self, receiver: Receiver) -> None:
+        super().__init__(RequestReader())
         self._receiver = receiver
-        self._unread = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Register the connection, so that it can be dropped."""
-        self._transport = cast("asyncio.Transport", transport)
+        super().connection_made(transport)
         self._receiver.connections.add(self)
 
     def connection_lost(self, _: Exception | None) -> None:
         """Forget the connection."""
         self._receiver.connections.discard(self)
 
-    def data_received(self, data: bytes) -> None:
-        """Hand over each complete request."""
-        unread = self._unread + data if self._unread else data
-        while (end := unread.find(b"\r\n\r\n")) >= 0:
-            length = LENGTH.search(unread, 0, end)
-            whole = end + 4 + (int(length[1]) if length else 0)
-            if len(unread) < whole:
-                break
-            self._receiver.arrived(self, unread[:end], unread[end + 4 : whole])
-            unread = unread[whole:]
-        self._unread = unread
+    def received(self, request: Request) -> None:
+        """Let the receiver answer."""
+        self._receiver.arrived(self, request)
 
     def answer(self, status: int) -> None:
         """Send a response, unless the sender has closed the connection."""
-        if not self._transport.is_closing():
-            self._transport.write(ANSWERS[status])
+        if not self.transport.is_closing():
+            self.transport.write(ANSWERS[status])
 
     def drop(self) -> None:
         """Break the connection."""
-        self._transport.abort()
+        self.transport.abort()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

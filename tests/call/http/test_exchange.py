@@ -28,15 +28,7 @@ def client(*, takes_limit: bool = True) -> Client:
 
 
 def terms_of(policy: Policy, *, takes_limit: bool = True, **settings: Any) -> Terms:  # noqa: ANN401
-    given: dict[str, Any] = {
-        "budget": None,
-        "breaker": None,
-        "hooks": (),
-        "name": "",
-        "rate_limit_headers": False,
-        **settings,
-    }
-    return Terms(client(takes_limit=takes_limit), policy, **given)
+    return Terms(client(takes_limit=takes_limit), policy, **settings)
 
 
 def exchange(method: str = "GET", policy: Policy | None = None, **headers: str) -> Exchange:

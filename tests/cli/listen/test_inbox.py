@@ -5,9 +5,10 @@ from itertools import count
 
 import pytest
 
-from tarry.cli.listen.http_server import Reply, Request
+from tarry.cli.listen.http_server import Reply
 from tarry.cli.listen.inbox import Arrival, Inbox, OtherRequest, ResponseSettings
 from tarry.receive import Webhook
+from tarry.receive.http1 import Request
 from tarry.service.wire.secret import generate_shared
 from tarry.service.wire.sign import Signer
 
@@ -20,11 +21,21 @@ def clock() -> float:
     return NOW
 
 
+def posted(*headers: tuple[str, str], body: bytes = b"") -> Request:
+    lines = ["POST / HTTP/1.1", *(f"{name}: {value}" for name, value in headers)]
+    return Request("\r\n".join(lines).encode("latin-1"), body)
+
+
+def begun(request: Request, first: bytes) -> Request:
+    """Give the request another method and path."""
+    return request._replace(head=request.head.replace(b"POST /", first, 1))
+
+
 def a_request(
     message: str = "msg_1", *, secret: str = SECRET, body: bytes = BODY, attempt: int = 1
 ) -> Request:
     headers = Signer.of([(secret, None)]).headers(message, attempt, body, now=NOW)
-    return Request("POST", "/", tuple(headers), body)
+    return posted(*headers, body=body)
 
 
 class Heard:
@@ -82,7 +93,7 @@ def test_a_proven_message_is_taken_and_told() -> None:
 
 def test_where_it_came_to_is_told_if_that_is_not_the_root() -> None:
     heard = Heard()
-    heard.answers(a_request()._replace(path="/hooks?a=\x1b1"))
+    heard.answers(begun(a_request(), b"POST /hooks?a=\x1b1"))
     (arrival,) = heard.arrivals
     assert "  POST /hooks?a=\\x1b1  order.paid  msg_1  " in arrival.line()
     assert arrival.facts(body=False)["path"] == "/hooks?a=\x1b1"
@@ -91,7 +102,7 @@ def test_where_it_came_to_is_told_if_that_is_not_the_root() -> None:
 def test_a_message_that_is_not_proven_is_answered_as_a_receiver_would() -> None:
     heard = Heard()
     wrong = a_request(secret=generate_shared())
-    bare = Request("POST", "/", (), b"")
+    bare = posted()
     assert [reply.status for reply in heard.answers(wrong, bare)] == [401, 400]
     assert [arrival.signature for arrival in heard.arrivals] == ["refused", "refused"]
     assert (
@@ -108,20 +119,20 @@ def test_a_message_that_is_not_proven_is_answered_as_a_receiver_would() -> None:
 
 def test_without_a_secret_all_is_taken_and_nothing_checked() -> None:
     heard = Heard(checked=False)
-    assert heard.answers(a_request(), Request("POST", "/", (), b"")) == [Reply(200)] * 2
+    assert heard.answers(a_request(), posted()) == [Reply(200)] * 2
     assert [arrival.signature for arrival in heard.arrivals] == ["unchecked", "unchecked"]
     assert "signature not checked" in heard.arrivals[0].line()
 
 
 def test_the_older_headers_have_an_id_too() -> None:
     heard = Heard(checked=False)
-    heard.answers(Request("POST", "/", (("Svix-Id", "msg_old"),), b""))
+    heard.answers(posted(("Svix-Id", "msg_old")))
     assert heard.arrivals[0].id == "msg_old"
 
 
 def test_other_methods_are_no_messages() -> None:
     heard = Heard()
-    (reply,) = heard.answers(a_request()._replace(method="GET", path="/x"))
+    (reply,) = heard.answers(begun(a_request(), b"GET /x"))
     assert (reply.status, reply.headers) == (405, (("allow", "POST"),))
     assert (heard.arrivals, heard.inbox.counts.received) == ([], 0)
     (stray,) = heard.strays
@@ -204,20 +215,20 @@ def test_a_slow_one_tells_at_once_and_answers_later() -> None:
 )
 def test_the_type_of_the_event_is_found_where_senders_write_it(body: bytes, kind: str) -> None:
     heard = Heard(checked=False)
-    heard.answers(Request("POST", "/", (), body))
+    heard.answers(posted(body=body))
     assert heard.arrivals[0].type == kind
 
 
 @pytest.mark.parametrize(("told", "attempt"), [("2", 2), ("x", None), ("-1", None), ("", None)])
 def test_an_attempt_that_is_no_number_is_not_told(told: str, attempt: int | None) -> None:
     heard = Heard(checked=False)
-    heard.answers(Request("POST", "/", (("webhook-attempt", told),), b""))
+    heard.answers(posted(("webhook-attempt", told)))
     assert heard.arrivals[0].attempt == attempt
 
 
 def test_bodies_are_told_if_asked_for() -> None:
     heard = Heard(checked=False)
-    heard.answers(Request("POST", "/", (), "é\n".encode()), Request("POST", "/", (), b"\xff\0"))
+    heard.answers(posted(body="é\n".encode()), posted(body=b"\xff\0"))
     text, raw = heard.arrivals
     assert text.facts(body=True)["body"] == "é\n"
     assert raw.facts(body=True)["body_base64"] == "/wA="
@@ -229,7 +240,7 @@ def test_bodies_are_told_if_asked_for() -> None:
 def test_nothing_that_comes_steers_the_terminal() -> None:
     heard = Heard()
     body = json.dumps({"type": "\x1b[2Ja\r\n\u202eb"}).encode()
-    heard.answers(Request("POST", "/", (("webhook-id", "\x1b]0;x\x07"),), body + b"\x1b[31m\n"))
+    heard.answers(posted(("webhook-id", "\x1b]0;x\x07"), body=body + b"\x1b[31m\n"))
     (arrival,) = heard.arrivals
     assert arrival.line().isprintable()
     assert arrival.shown_body().isprintable()

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tarry.cli.service.options import (
-    Told,
+    StopSignals,
     allow_network_option,
     config_option,
     db_option,
@@ -160,16 +160,16 @@ def test_an_error_ends_a_command_with_one_line_and_its_code(
 def test_who_is_told_twice_hurries_and_says_so_once(capsys: pytest.CaptureFixture[str]) -> None:
     async def tell() -> list[str]:
         calls: list[str] = []
-        told = Told()
-        told.begun()
-        told.then(lambda: calls.append("before"))
-        told()
-        assert told.stop.is_set()
-        assert not told.hurry.is_set()
-        told()
-        assert told.hurry.is_set()
-        told.then(lambda: calls.append("after"))
-        told()
+        signals = StopSignals()
+        signals.begun()
+        signals.then(lambda: calls.append("before"))
+        signals()
+        assert signals.stop.is_set()
+        assert not signals.hurry.is_set()
+        signals()
+        assert signals.hurry.is_set()
+        signals.then(lambda: calls.append("after"))
+        signals()
         return calls
 
     assert asyncio.run(tell()) == ["before", "after"]
@@ -181,8 +181,8 @@ def test_who_is_told_to_stop_before_it_was_ready_waits_for_nothing(
 ) -> None:
     @serving
     async def begin() -> None:
-        told = Told()
-        asyncio.get_running_loop().call_soon(told)
+        signals = StopSignals()
+        asyncio.get_running_loop().call_soon(signals)
         await asyncio.Event().wait()  # such as for another process that changes the schema
 
     with pytest.raises(click.exceptions.Exit) as left:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tarry.errors import EgressRefused, SettingsError
 from tarry.service.wire.egress import Address, Egress, disguised, read_address, rule_against
 from tarry.service.wire.exchange import Target
-from tarry.testing.generated_spellings import generated_urls
-from tarry.testing.spellings import listed_urls
+from tests.service.wire.generated_spellings import generated_urls
+from tests.service.wire.spellings import listed_urls
 
 STRICT = Egress.of()
 PORT = 8400

@@ -14,9 +14,9 @@ from tarry.service.wire.egress import Egress
 from tarry.service.wire.lookup import Unresolved
 from tarry.service.wire.resolve import MOST_PORTS, Addresses, Resolved, Resolver
 from tarry.testing import PushedClock
-from tarry.testing.generated_spellings import generated_urls
-from tarry.testing.spellings import listed_urls
 from tarry.testing.virtual_loop import run_virtual
+from tests.service.wire.generated_spellings import generated_urls
+from tests.service.wire.spellings import listed_urls
 
 PUBLIC, OTHER, SIXTH = "93.184.216.34", "93.184.216.35", "2606:4700::1"
 BLOCKED = Unresolved(Kind.BLOCKED, "the host leads to an address that must not be called")

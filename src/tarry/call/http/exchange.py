@@ -7,7 +7,7 @@ whether and when a request is repeated, and which attempt number the server gets
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
 from tarry.call.api import DEFAULT
 from tarry.call.http.body import Body
@@ -58,34 +58,37 @@ class Client(Value):
     takes_limit: bool
 
 
+class AdapterOptions(TypedDict, total=False):
+    """What every HTTP adapter takes and hands on, as `retry` takes it."""
+
+    budget: "Budget | None"
+    breaker: "Circuit | None"
+    hooks: Listener | Iterable[Listener]
+    name: str
+
+
 class Terms:
     """The settings of an adapter."""
 
     __slots__ = ("_rate_limit_headers", "client", "plan", "policy")
 
-    def __init__(  # noqa: PLR0913  what every adapter takes
+    def __init__(
         self,
         client: Client,
         policy: Policy | None,
         *,
-        budget: "Budget | None",
-        breaker: "Circuit | None",
-        hooks: Listener | Iterable[Listener],
-        name: str,
-        rate_limit_headers: bool,
+        rate_limit_headers: bool = False,
+        **options: Unpack[AdapterOptions],
     ) -> None:
         self.client = client
         self.policy = DEFAULT if policy is None else policy
         self.plan = plan_of(
             self.policy,
             on_result=_unjudged,
-            budget=budget,
-            breaker=breaker,
-            hooks=hooks,
-            name=name,
             otherwise=client.name,
             discard=client.discard,
             returns_last=True,
+            **options,
         )
         if client.takes_limit:
             self.plan = self.plan.replace(policy=self.policy.replace(attempt_timeout=None))
@@ -161,8 +164,8 @@ class Exchange:
         self._body.rewind()
         number = attempt_number()
         own = self._repeatable(sent=True) and not disabled.everywhere
-        told = number > 0 and (self._inside or own)
-        return str(number) if told else None
+        shown = number > 0 and (self._inside or own)
+        return str(number) if shown else None
 
     def _repeatable(self, *, sent: bool) -> bool:
         replayable = self._body.replayable
@@ -195,6 +198,6 @@ def incoming(headers: Headers) -> Iterator[None]:
 def _attempt_in(headers: Headers) -> int | None:
     for name, value in headers.items():
         if name.lower() == ATTEMPT_HEADER:
-            found = _NUMBER.fullmatch(value)
-            return int(found[1]) if found else None
+            match = _NUMBER.fullmatch(value)
+            return int(match[1]) if match else None
     return None

@@ -31,10 +31,10 @@ def fault_in(faults: Faults, error: Exception) -> Fault | None:
 
     The exceptions of clients say little about why a connection failed; their causes do.
     """
-    found = next((fault for kind, fault in faults if isinstance(error, kind)), None)
-    if found is None:
+    known = next((fault for kind, fault in faults if isinstance(error, kind)), None)
+    if known is None:
         return None
-    return Fault(_kind_by_cause(causes(error)) or found.kind, sent=found.sent)
+    return Fault(_kind_by_cause(causes(error)) or known.kind, sent=known.sent)
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

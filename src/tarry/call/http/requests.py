@@ -49,10 +49,10 @@ Limits = float | tuple[float | None, float | None] | Timeout | None
 
 def fault_of(error: Exception) -> Fault | None:
     """Return the fault that requests' exception and its causes mean."""
-    found = fault_in(FAULTS, error)
-    if found is None or not any(isinstance(cause, UNSENT) for cause in causes(error)):
-        return found
-    return Fault(found.kind, sent=False)
+    fault = fault_in(FAULTS, error)
+    if fault is None or not any(isinstance(cause, UNSENT) for cause in causes(error)):
+        return fault
+    return Fault(fault.kind, sent=False)
 
 
 CLIENT = Client(

@@ -255,5 +255,5 @@ class RetryingAsync(Retrying[AsyncTransport[RequestT, ResponseT]], Generic[Reque
 
 def _within(limit: float, timeout: Mapping[str, float | None] | None) -> dict[str, float]:
     """Return the client's timeout for each phase, but no longer than the limit."""
-    told = {phase: (timeout or {}).get(phase) for phase in PHASES}
-    return {phase: limit if own is None else min(limit, own) for phase, own in told.items()}
+    given = {phase: (timeout or {}).get(phase) for phase in PHASES}
+    return {phase: limit if own is None else min(limit, own) for phase, own in given.items()}

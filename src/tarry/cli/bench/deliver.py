@@ -128,7 +128,7 @@ async def measure(
         floor = deliveries / min(took)
         rows = [Row("bare client, nothing stored", floor, 1.0)]
         for count in workers:
-            found = [
+            drains = [
                 await drain(
                     db or f"sqlite:///{Path(folder) / f'{count}-{number}.db'}",
                     sink,
@@ -138,7 +138,7 @@ async def measure(
                 )
                 for number in range(rounds)
             ]
-            rows.append(_best(_name(db, count), found, floor))
+            rows.append(_best(_name(db, count), drains, floor))
     return rows
 
 
@@ -149,14 +149,14 @@ def _name(db: str | None, workers: int) -> str:
     return f"tarry, {workers} worker process{'es' if workers > 1 else ''}, {store}"
 
 
-def _best(what: str, found: "Sequence[Drained]", floor: float) -> Row:
-    best = max(found, key=lambda one: one.delivered_per_second)
+def _best(what: str, drains: "Sequence[Drained]", floor: float) -> Row:
+    best = max(drains, key=lambda drained: drained.delivered_per_second)
     return Row(
         what,
         best.delivered_per_second,
         best.delivered_per_second / floor,
-        lost=sum(one.lost for one in found),
-        duplicated=sum(one.duplicated for one in found),
+        lost=sum(drained.lost for drained in drains),
+        duplicated=sum(drained.duplicated for drained in drains),
         accepted_per_second=best.accepted_per_second,
         cpu_microseconds=best.cpu_microseconds,
     )

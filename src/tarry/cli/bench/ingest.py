@@ -122,8 +122,8 @@ def _bare(folder: Path, messages: int, rounds: int) -> Row:
     from tarry.cli.bench.bare import bare_inserts  # noqa: PLC0415  it needs the extra
 
     count = messages // BATCH or 1
-    found = [bare_inserts(folder / f"bare-{number}.db", count, BATCH) for number in range(rounds)]
-    best = min(found, key=lambda inserted: inserted.took)
+    runs = [bare_inserts(folder / f"bare-{number}.db", count, BATCH) for number in range(rounds)]
+    best = min(runs, key=lambda inserted: inserted.took)
     return Row(
         f"bare inserts, batches of {BATCH}",
         messages_per_second=round(count * BATCH / best.took),
@@ -138,7 +138,7 @@ async def _delivered(folder: str, messages: int, connections: int, rounds: int) 
     """Measure a server that also delivers, until the last message has arrived at the sink."""
     from tarry.cli.bench.sink import Sink  # noqa: PLC0415  it needs the extra
 
-    found = []
+    rows = []
     for number in range(rounds):
         with Sink() as sink, _front(_file(folder, f"{number}"), sink.url) as front:
             began = time.monotonic()
@@ -147,8 +147,8 @@ async def _delivered(folder: str, messages: int, connections: int, rounds: int) 
                 await asyncio.sleep(LOOK)
             report = sink.report()
             rate = report.distinct / (report.last_at - began)
-            found.append(replace(row, messages_per_second=round(rate)))
-    return max(found, key=lambda row: row.messages_per_second)
+            rows.append(replace(row, messages_per_second=round(rate)))
+    return max(rows, key=lambda row: row.messages_per_second)
 
 
 @contextmanager
@@ -187,12 +187,12 @@ async def _best(  # noqa: PLR0913  what to measure, and how
     request, count = _request(url, batch), messages // batch or 1
     before = cpu_seconds(server)
     asked = None if rate is None else rate / batch
-    found = [
+    posts = [
         await post_all(url, repeat(request, count), count, connections, rate=asked)
         for _ in range(rounds)
     ]
     cpu = (cpu_seconds(server) - before) / (rounds * count * batch)
-    best = min(found, key=lambda posted: posted.took if rate is None else posted.quantile(0.99))
+    best = min(posts, key=lambda posted: posted.took if rate is None else posted.quantile(0.99))
     return Row(
         what,
         messages_per_second=round(count * batch / best.took),
@@ -226,8 +226,8 @@ def _request(url: str, batch: int) -> bytes:
     )
     from tarry.cli.bench.job import PAYLOAD  # noqa: PLC0415  likewise
 
-    one = f'{{"eventType":"order.created","payload":{PAYLOAD}}}'
-    body = one if batch == 1 else f"[{','.join([one] * batch)}]"
+    message = f'{{"eventType":"order.created","payload":{PAYLOAD}}}'
+    body = message if batch == 1 else f"[{','.join([message] * batch)}]"
     path = f"/api/v1/app/{APPLICATION}/msg{'' if batch == 1 else '/batch'}"
     return (
         f"POST {path} HTTP/1.1\r\nhost: {urlsplit(url).netloc}\r\n"

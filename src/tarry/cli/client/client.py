@@ -129,15 +129,7 @@ class Server:
         self._prefix, self._key = parts.path.rstrip("/").removesuffix(ROOT), key
         self.reached = False
         """Whether any request was sent, answered or not."""
-        self._terms = Terms(
-            _CLIENT,
-            policy,
-            budget=None,
-            breaker=None,
-            hooks=_tell,
-            name="",
-            rate_limit_headers=False,
-        )
+        self._terms = Terms(_CLIENT, policy, hooks=_tell)
 
     def ask(
         self,
@@ -162,8 +154,8 @@ class Server:
             headers[IDEMPOTENCY_HEADER] = key or f"cli-{uuid4()}"
         sent = body if isinstance(body, bytes | None) else json.dumps(body).encode()
         way = "/".join([ROOT, *(quote(part, safe="", errors=TYPED) for part in path)])
-        if query and (said := _written(query)):
-            way += f"?{said}"
+        if query and (query_text := _written(query)):
+            way += f"?{query_text}"
         answer = self.look(method, way, headers, sent)
         named = (*path, *_named(query or {}))
         if answer.status >= _BROKEN:
@@ -207,16 +199,16 @@ class Server:
         body: bytes | None = None,
     ) -> Answer:
         """Send a request and retry it if necessary; raise NoServer if there is no answer."""
-        told = {"accept": "application/json", **(headers or {})}
+        sent_headers = {"accept": "application/json", **(headers or {})}
         if self._key is not None:
-            told["authorization"] = f"Bearer {self._key}"
+            sent_headers["authorization"] = f"Bearer {self._key}"
         if body is not None:
-            told["content-type"] = "application/json"
-        exchange = Exchange(self._terms, method, told, Rewound(stay))
+            sent_headers["content-type"] = "application/json"
+        exchange = Exchange(self._terms, method, sent_headers, Rewound(stay))
 
         def attempt() -> Answer:
             number = exchange.begin()
-            numbered = told if number is None else {**told, ATTEMPT_HEADER: number}
+            numbered = sent_headers if number is None else {**sent_headers, ATTEMPT_HEADER: number}
             return self._once(method, self._prefix + way, numbered, body)
 
         try:
@@ -251,11 +243,11 @@ class Server:
 def _is_tarrys(answer: Answer) -> bool:
     """Whether a tarry server wrote this response: JSON, and an object if it is a refusal."""
     try:
-        said = answer.read()
+        body = answer.read()
     except ValueError:
         return False
     return 200 <= answer.status < 300 or (  # noqa: PLR2004  the success statuses
-        answer.status in _REFUSED and isinstance(said, dict)
+        answer.status in _REFUSED and isinstance(body, dict)
     )
 
 
@@ -267,9 +259,9 @@ def _named(query: Mapping[str, object]) -> Iterator[str]:
 
 def _written(query: Mapping[str, object]) -> str:
     """Encode a query, leaving out parameters that are None."""
-    told = {
+    texts = {
         name: str(value).lower() if isinstance(value, bool) else value
         for name, value in query.items()
         if value is not None
     }
-    return urlencode(told, doseq=True, errors=TYPED)
+    return urlencode(texts, doseq=True, errors=TYPED)

@@ -21,19 +21,19 @@ _KINDS = {
 def refusal_text(status: int, body: bytes, path: tuple[str, ...]) -> str:
     """Return the error in a response; if something does not exist, name what was asked for."""
     try:
-        said = (read(body) if body else None) or {}
+        problem = (read(body) if body else None) or {}
     except ValueError:
-        said = {}
-    if not isinstance(said, dict):
-        said = {"detail": said}
-    detail = said.get("detail", "it says nothing more")
+        problem = {}
+    if not isinstance(problem, dict):
+        problem = {"detail": problem}
+    detail = problem.get("detail", "it says nothing more")
     if isinstance(detail, list):
         detail = "; ".join(map(_place, detail))
     names = {_KINDS[word]: name for word, name in pairwise(path) if word in _KINDS}
     for kind, name in names.items():
         if detail == f"there is no such {kind}":
             detail = f"there is no {kind} {name!r}"
-    return plain(" ".join(f"{status} {said.get('code', 'invalid')}: {detail}".split()))
+    return plain(" ".join(f"{status} {problem.get('code', 'invalid')}: {detail}".split()))
 
 
 def _place(wrong: object) -> str:

@@ -16,9 +16,9 @@ class Names:
 
     def app(self, app: str) -> str:
         """Return an application's uid, or its id with its name."""
-        found = self._look("app", app)
-        name = found.get("name")
-        return known_as(found) if found.get("uid") or not name else f"{app} ({name})"
+        application = self._look("app", app)
+        name = application.get("name")
+        return known_as(application) if application.get("uid") or not name else f"{app} ({name})"
 
     def endpoint(self, app: str, endpoint: str) -> str:
         """Return an endpoint's uid, or its id."""

@@ -60,14 +60,14 @@ def follow_message(remote: Remote, app: str, message: str, timeout: float) -> No
     progress = MessageProgress(remote, app, message)
     later = f"`tarry message get {app} {message}` shows its state."
     with interruptible(f"Stopped waiting. The server continues to deliver {message}. {later}"):
-        arrived = poll(progress.look, lambda found: not any(map(_waits, found)), timeout)
+        arrived = poll(progress.look, lambda endpoints: not any(map(_waits, endpoints)), timeout)
     if arrived is None:
         progress.report_waiting(timeout)
         click.echo(later, err=True)
         raise click.exceptions.Exit(TOO_LATE)
     if not arrived:
         click.echo(NO_ENDPOINT, err=True)
-    if not all(one["statusText"] == "success" for one in arrived):
+    if not all(endpoint["statusText"] == "success" for endpoint in arrived):
         raise click.exceptions.Exit(FAILED)
 
 
@@ -107,7 +107,7 @@ class MessageProgress:
 
     def report_waiting(self, timeout: float) -> None:
         """Print why the remaining deliveries wait, after the timeout."""
-        arrived = sum(one["statusText"] == "success" for one in self._endpoints)
+        arrived = sum(each["statusText"] == "success" for each in self._endpoints)
         count = f"delivered to {arrived} of {len(self._endpoints)} endpoints"
         click.echo(f"After {spoken(timeout)}: {count}. Still waiting:", err=True)
         for endpoint in filter(_waits, self._endpoints):

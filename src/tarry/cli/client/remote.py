@@ -108,24 +108,24 @@ class Remote:
     ) -> None:
         """Show a list: up to `limit` items, or everything."""
         most = None if everything else limit + 1
-        found: Iterator[Any]
+        items: Iterator[Any]
         if query.get("with_content") is False:
-            found = map(_without_payload, self.server.items(*path, most=most, **query))
+            items = map(_without_payload, self.server.items(*path, most=most, **query))
         elif self.as_json:
-            found = self.server.texts(*path, most=most, **query)
+            items = self.server.texts(*path, most=most, **query)
         elif query.get("with_content"):
             texts = self.server.texts(*path, most=most, **query)
-            found = (with_text(text, tables.PAYLOAD) for text in texts)
+            items = (with_text(text, tables.PAYLOAD) for text in texts)
         else:
-            found = self.server.items(*path, most=most, **query)
-        self.rows(found if everything else islice(found, limit), columns)
-        if not everything and next(found, None) is not None:
+            items = self.server.items(*path, most=most, **query)
+        self.rows(items if everything else islice(items, limit), columns)
+        if not everything and next(items, None) is not None:
             click.echo(MORE, err=True)
 
-    def rows(self, found: Iterable[Any], columns: Columns) -> None:
+    def rows(self, items: Iterable[Any], columns: Columns) -> None:
         """Print items as a table, or as JSON lines."""
         count = (
-            tables.print_json_lines(found) if self.as_json else tables.print_table(found, columns)
+            tables.print_json_lines(items) if self.as_json else tables.print_table(items, columns)
         )
         if not count and not self.as_json:
             click.echo("None found.", err=True)
@@ -157,13 +157,13 @@ listed = option_group(limit_option, all_option)
 
 def pairs(typed: Iterable[str], option: str) -> dict[str, str]:
     """Read NAME=VALUE pairs."""
-    found = {}
-    for one in typed:
-        name, is_pair, value = one.partition("=")
+    values = {}
+    for pair in typed:
+        name, is_pair, value = pair.partition("=")
         if not is_pair or not name:
-            raise click.BadParameter(f"{one!r} is not NAME=VALUE", param_hint=option)
-        found[name] = value
-    return found
+            raise click.BadParameter(f"{pair!r} is not NAME=VALUE", param_hint=option)
+        values[name] = value
+    return values
 
 
 def said(**fields: object) -> dict[str, object]:

@@ -78,8 +78,8 @@ def doctor(  # noqa: PLR0913  one argument per option
     if (broken := here.meta.get(_WRONG_FILE)) is not None:
         heard.one(wrong("settings", broken))
     else:
-        said = "no settings file" if config is None else f"{config} is valid"
-        heard.one(ok("settings", said))
+        summary = "no settings file" if config is None else f"{config} is valid"
+        heard.one(ok("settings", summary))
     heard.one(variables(os.environ, _known(here.find_root().command)))
     heard.one(names())
     looked = not heard.lacking and db is not None

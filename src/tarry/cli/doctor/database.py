@@ -35,8 +35,8 @@ async def database(settings: "Settings") -> AsyncIterator[Finding]:
         yield wrong("database", f"{shown}: {lacking}")
         return
     if schema.pending:
-        said = f"the database has schema {schema.found}, this version needs {schema.wanted}"
-        yield wrong("schema", f"{said}: run tarry migrate up")
+        problem = f"the database has schema {schema.found}, this version needs {schema.wanted}"
+        yield wrong("schema", f"{problem}: run tarry migrate up")
         return
     yield ok("schema", f"{shown} has schema {schema.found}")
     if scheme(db) == "sqlite":
@@ -91,8 +91,10 @@ async def clock(store: "Store") -> Finding:
     after = time.time()
     apart = max(before - there, there - after, 0.0)
     if apart > SKEW:
-        said = f"this machine's clock and the database's differ by {apart:.1f} s: synchronise both"
-        return wrong("clock", said)
+        problem = (
+            f"this machine's clock and the database's differ by {apart:.1f} s: synchronise both"
+        )
+        return wrong("clock", problem)
     return ok("clock", f"less than {SKEW:g} s from the database's clock")
 
 
@@ -107,8 +109,8 @@ async def sealing(settings: "Settings", store: "Store") -> Finding:
     if beside and not key_path(settings.db).exists():
         if not sealed and not keyed:
             return ok("sealing", NOTHING_SEALED)
-        said = f"{key_path(settings.db).name} is missing: restore it from your backup"
-        return wrong("sealing", f"{said}, or set {KEYS}")
+        problem = f"{key_path(settings.db).name} is missing: restore it from your backup"
+        return wrong("sealing", f"{problem}, or set {KEYS}")
     try:
         seals_for(settings)
         if not sealed and not keyed:

@@ -37,8 +37,8 @@ def file_system(file: Path, mounts: str) -> Finding:
     above = [str(folder) for folder in file.parents if str(folder) in places]
     kind = places[above[0]] if above else "unknown"
     if kind in NETWORK:
-        said = f"{kind} at {above[0]} is a network file system: use a local disk, or PostgreSQL"
-        return wrong("disk", said)
+        problem = f"{kind} at {above[0]} is a network file system: use a local disk, or PostgreSQL"
+        return wrong("disk", problem)
     if kind in FLEETING:
         return advice("disk", f"{kind} at {above[0]} is lost at a restart: use a disk")
     return ok("disk", f"{kind}, a local disk")

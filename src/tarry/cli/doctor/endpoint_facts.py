@@ -51,18 +51,18 @@ class EndpointFacts:
 
     def findings(self, now: float) -> list[Finding]:
         """Return the findings."""
-        said = f"deliveries waiting: {self.waiting}"
+        summary = f"deliveries waiting: {self.waiting}"
         if self._oldest_at is not None and self._oldest_at < now:
-            said += f", the oldest for {spoken(now - self._oldest_at)}"
+            summary += f", the oldest for {spoken(now - self._oldest_at)}"
         first = f" (only the first {self._most} were checked)" if self.is_full else ""
-        found = [ok("backlog", f"{said}; endpoints: {self.seen}{first}")]
-        found += [self._overdue_finding(), *(self._matter(matter) for matter in _MATTERS)]
+        findings = [ok("backlog", f"{summary}; endpoints: {self.seen}{first}")]
+        findings += [self._overdue_finding(), *(self._matter(matter) for matter in _MATTERS)]
         if self._success_at is not None:
             since = spoken(max(0.0, now - self._success_at))
-            found.append(ok("success", f"last success {since} ago"))
+            findings.append(ok("success", f"last success {since} ago"))
         elif self.seen:
-            found.append(advice("success", "no success so far"))
-        return found
+            findings.append(advice("success", "no success so far"))
+        return findings
 
     def _overdue_finding(self) -> Finding:
         if not self._overdue:

@@ -21,10 +21,10 @@ PATIENCE = 5.0
 """How many seconds a name look-up may take."""
 
 
-def python(db: str | None, found: Callable[[str], object] = find_spec) -> Iterator[Finding]:
+def python(db: str | None, find_module: Callable[[str], object] = find_spec) -> Iterator[Finding]:
     """Check Python, and which extras are installed."""
     yield ok("python", f"{platform.python_implementation()} {platform.python_version()}")
-    missing = sorted({extra for package, extra in PACKAGES.items() if not found(package)})
+    missing = sorted({extra for package, extra in PACKAGES.items() if not find_module(package)})
     there = sorted(set(PACKAGES.values()) - set(missing))
     needed = {"service"} | ({"postgres"} if db and db.startswith("postgres") else set())
     if lacking := sorted(needed.intersection(missing)):
@@ -37,13 +37,13 @@ def python(db: str | None, found: Callable[[str], object] = find_spec) -> Iterat
 
 def variables(names: Iterable[str], known: Iterable[str]) -> Finding:
     """Check that every environment variable with tarry's prefix is a known one."""
-    told, understood = sorted(n for n in names if n.startswith(PREFIX)), {*known, *OTHERS}
-    for name in told:
+    given, understood = sorted(n for n in names if n.startswith(PREFIX)), {*known, *OTHERS}
+    for name in given:
         if name not in understood:
             close = nearest(name, map(str.lower, sorted(understood)))
             hint = f"; did you mean {close.upper()}?" if close else ""
             return advice("variables", f"{name} is not a setting{hint}")
-    return ok("variables", ", ".join(told) or "none are set")
+    return ok("variables", ", ".join(given) or "none are set")
 
 
 def names(
@@ -63,10 +63,10 @@ def names(
 
 def _looked_up(host: str, look_up: Callable[..., Any]) -> Finding:
     try:
-        found = look_up(host, 443, type=socket.SOCK_STREAM)
+        addresses = look_up(host, 443, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
         if error.errno == socket.EAI_NONAME:
-            said = f"{host} is unknown to the DNS resolver: public endpoints may be unreachable"
-            return advice("dns", said)
+            problem = f"{host} is unknown to the DNS resolver: public endpoints may be unreachable"
+            return advice("dns", problem)
         return wrong("dns", f"{host} cannot be resolved: {error.strerror}")
-    return ok("dns", f"{host} resolves to {found[0][4][0]}")
+    return ok("dns", f"{host} resolves to {addresses[0][4][0]}")

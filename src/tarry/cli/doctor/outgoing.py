@@ -18,10 +18,11 @@ def outgoing(networks: tuple[str, ...], ports: str) -> Finding:
     except SettingsError as error:
         return wrong("outgoing", str(error))
     private = ", ".join(networks) or "none"
-    said = f"public addresses; private networks: {private}; ports: {ports}"
+    summary = f"public addresses; private networks: {private}; ports: {ports}"
     for network in networks:
         if METADATA in ip_network(network, strict=False):
             return advice(
-                "outgoing", f"{said}. {network} includes {METADATA}, where clouds serve credentials"
+                "outgoing",
+                f"{summary}. {network} includes {METADATA}, where clouds serve credentials",
             )
-    return ok("outgoing", said)
+    return ok("outgoing", summary)

@@ -33,24 +33,24 @@ def judged(  # noqa: PLR0913  one argument per setting
     *, version: int, named: str, commit: str, fsync: str, most: int, used: int
 ) -> list[Finding]:
     """Turn the server's settings into findings."""
-    found = [
+    findings = [
         ok("version", f"PostgreSQL {named}")
         if version >= OLDEST
         else wrong("version", f"PostgreSQL {named}: version 13 or newer is needed")
     ]
     if fsync == "off":
-        found.append(
+        findings.append(
             wrong(
                 "commit", "fsync is off: a crash can lose accepted messages or damage the database"
             )
         )
     elif commit == "off":
-        said = (
+        problem = (
             "synchronous_commit is off: tarry turns it on for itself, other programs can lose data"
         )
-        found.append(advice("commit", said))
+        findings.append(advice("commit", problem))
     else:
-        found.append(ok("commit", f"synchronous_commit is {commit}"))
+        findings.append(ok("commit", f"synchronous_commit is {commit}"))
     word = advice if most < FEW or used > most * NEARLY_ALL else ok
-    found.append(word("connections", f"{used} of {most} in use"))
-    return found
+    findings.append(word("connections", f"{used} of {most} in use"))
+    return findings

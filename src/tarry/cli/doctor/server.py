@@ -42,15 +42,15 @@ def serving(url: str, key: str | None, *, backlog: bool = True) -> Iterator[Find
         yield wrong("server", error.message)
         return
     if answer.status not in {READY, UNREADY} or not _is_json(answer):
-        said = f"{server.url} answered {answer.status}, but not like tarry: check the URL"
-        yield wrong("server", said)
+        problem = f"{server.url} answered {answer.status}, but not like tarry: check the URL"
+        yield wrong("server", problem)
         return
     yield ok("server", f"{server.url} answers")
     if answer.status == READY:
         yield ok("ready", "accepts messages")
     else:
-        said = refusal_text(answer.status, answer.body, ())
-        yield wrong("ready", f"does not accept messages: {said}")
+        problem = refusal_text(answer.status, answer.body, ())
+        yield wrong("ready", f"does not accept messages: {problem}")
     if date := answer.headers.get("date"):
         there = parsedate_to_datetime(date).timestamp()
         apart = max(asked_at - there, there - answered_at)  # not counting a slow answer
@@ -107,16 +107,16 @@ def _count(server: Server, app: str, endpoint: str, facts: EndpointFacts) -> Non
     facts.add(f"{app} {endpoint}", standing=lane["standing"], down=down, waiting=waiting)
     succeeded = {"status": 0, "with_content": False}
     at_work = False
-    for one in server.items("app", app, "attempt", "endpoint", endpoint, most=1, **succeeded):
-        facts.succeeded(_seconds(one["timestamp"]))
-        at_work = time() - _seconds(one["timestamp"]) < OVERDUE
+    for attempt in server.items("app", app, "attempt", "endpoint", endpoint, most=1, **succeeded):
+        facts.succeeded(_seconds(attempt["timestamp"]))
+        at_work = time() - _seconds(attempt["timestamp"]) < OVERDUE
     for state in ("ready", "waiting") if waiting else ():
         which = {"endpoint_id": endpoint, "state": state}
-        for one in server.items("app", app, "undelivered", most=FIRST, **which):
-            accepted_at = _seconds(one["acceptedAt"])
+        for delivery in server.items("app", app, "undelivered", most=FIRST, **which):
+            accepted_at = _seconds(delivery["acceptedAt"])
             facts.waits_since(accepted_at)
             late = time() - accepted_at >= OVERDUE
-            if late and not at_work and one["reason"] in UNHELD:
+            if late and not at_work and delivery["reason"] in UNHELD:
                 facts.overdue(f"{app} {endpoint}")
 
 

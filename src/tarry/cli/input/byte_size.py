@@ -19,9 +19,9 @@ class ByteSize(click.ParamType[int]):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
         """Return the number of bytes; a value that cannot be read ends the command."""
-        found = _FORM.fullmatch(str(value).strip())
-        unit = UNITS.get(found["unit"].lower()) if found else None
-        size = float(found["number"]) * unit if found and unit else inf
+        match = _FORM.fullmatch(str(value).strip())
+        unit = UNITS.get(match["unit"].lower()) if match else None
+        size = float(match["number"]) * unit if match and unit else inf
         if size == inf:
             self.fail(f"{value!r} is no size; 256MB or 1.5GB would be one", param, ctx)
         return int(size)

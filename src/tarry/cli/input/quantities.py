@@ -14,9 +14,9 @@ _AMOUNT = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-z%]*)", re.
 
 def seconds(typed: str) -> float:
     """Read a duration in seconds; a number without a unit is in seconds."""
-    found = _AMOUNT.fullmatch(typed.strip())
-    unit = UNITS.get(found["unit"] or "s") if found else None
-    duration = float(found["number"]) * unit if found and unit else inf
+    match = _AMOUNT.fullmatch(typed.strip())
+    unit = UNITS.get(match["unit"] or "s") if match else None
+    duration = float(match["number"]) * unit if match and unit else inf
     if duration == inf:
         wanted = f"a number with {', '.join(UNITS)} behind it, for example 90s or 1.5min"
         raise click.BadParameter(f"{typed!r} is no duration; it must be {wanted}")
@@ -25,10 +25,10 @@ def seconds(typed: str) -> float:
 
 def share(typed: str) -> float:
     """Read a share between 0 and 1, such as `30%` or `0.3`."""
-    found = _AMOUNT.fullmatch(typed.strip())
+    match = _AMOUNT.fullmatch(typed.strip())
     part = inf
-    if found and found["unit"] in {"", "%"}:
-        part = float(found["number"]) / (100 if found["unit"] else 1)
+    if match and match["unit"] in {"", "%"}:
+        part = float(match["number"]) / (100 if match["unit"] else 1)
     if part > 1:
         wanted = "between 0% and 100%, or between 0 and 1"
         raise click.BadParameter(f"{typed!r} is no share; it must be {wanted}")

@@ -37,7 +37,7 @@ class Number(click.FloatRange):
         """Return the number; a value that is invalid or out of bounds ends the command."""
         if isinstance(value, bool):
             self.fail(f"{value!r} is not a valid {self.name}.", param, ctx)
-        found = super().convert(value, param, ctx)
-        if not math.isfinite(found):
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
             self.fail(f"{value!r} is not a valid {self.name}.", param, ctx)
-        return found
+        return number

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Literal
 
-from tarry.cli.listen.http_server import Reply, Request
+from tarry.cli.listen.http_server import Reply
 from tarry.cli.output.safe_text import plain
 from tarry.core.duration import spoken
 from tarry.core.value import Value
 from tarry.errors import VerificationError
 from tarry.receive import Memory, Webhook
 from tarry.receive.answer import answer_to
+from tarry.receive.http1 import Request
 
 OK, NOT_ALLOWED = 200, 405
 POST, ROOT = "POST", "/"
@@ -77,7 +78,7 @@ class Arrival(Value):
 
     def facts(self, *, body: bool) -> dict[str, object]:
         """Return the same for programs."""
-        told: dict[str, object] = {
+        facts: dict[str, object] = {
             "event": "message",
             "at": self.at,
             "method": POST,
@@ -93,7 +94,7 @@ class Arrival(Value):
             "delay": self.delay,
             "bytes": len(self.body),
         }
-        return told | (self._body() if body else {})
+        return facts | (self._body() if body else {})
 
     def shown_body(self) -> str:
         """Return the body for people, with terminal control characters made visible."""
@@ -116,14 +117,14 @@ class OtherRequest(Value):
 
     def line(self) -> str:
         """Return one line for people."""
-        said = plain(f"{self.method} {self.path}")
-        return f"{_clock(self.at)}  {said}  no message: those come by POST  -> {NOT_ALLOWED}"
+        request = plain(f"{self.method} {self.path}")
+        return f"{_clock(self.at)}  {request}  no message: those come by POST  -> {NOT_ALLOWED}"
 
     def facts(self, *, body: bool) -> dict[str, object]:
         """Return the same for programs, always without the body."""
         _ = body
-        told: dict[str, object] = {"event": "stray", "at": self.at, "method": self.method}
-        return told | {"path": self.path, "status": NOT_ALLOWED}
+        facts: dict[str, object] = {"event": "stray", "at": self.at, "method": self.method}
+        return facts | {"path": self.path, "status": NOT_ALLOWED}
 
     def shown_body(self) -> str:
         """Return nothing: the body is not shown."""
@@ -189,9 +190,8 @@ class Inbox:
 
     def _judged(self, request: Request) -> tuple[Arrival, Reply]:
         now = self._clock()
-        told = {name.lower(): value for name, value in request.headers}
-        message = told.get("webhook-id") or told.get("svix-id", "")
-        attempt = told.get("webhook-attempt", "")
+        message = request.header("webhook-id") or request.header("svix-id")
+        attempt = request.header("webhook-attempt")
         refusal = self._refusal(request)
         on_purpose = self._responses.fail > 0 and self._draw() < self._responses.fail
         if on_purpose:
@@ -241,5 +241,5 @@ def _type(body: bytes) -> str:
         return ""
     if not isinstance(payload, dict):
         return ""
-    found = (payload[key] for key in TYPE_KEYS if isinstance(payload.get(key), str))
-    return next(found, "")
+    types = (payload[key] for key in TYPE_KEYS if isinstance(payload.get(key), str))
+    return next(types, "")

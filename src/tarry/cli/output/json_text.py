@@ -17,11 +17,11 @@ def read(text: str | bytes) -> Any:  # noqa: ANN401  any JSON value
 
 def with_text(text: str, field: str) -> Any:  # noqa: ANN401  any JSON value
     """Read an object, but keep the value of `field` as its source text, on one line."""
-    found = read(text)
+    value = read(text)
     for name, at in _members(text):
         if name == field:
-            found[name] = _on_one_line(text[at : _decoder.raw_decode(text, at)[1]])
-    return found
+            value[name] = _on_one_line(text[at : _decoder.raw_decode(text, at)[1]])
+    return value
 
 
 def elements(text: str, field: str) -> Iterator[str]:
@@ -64,8 +64,8 @@ def _items(text: str, at: int) -> Iterator[tuple[int, int]]:
 
 def _past(text: str, at: int) -> int:
     """Return the position after the white space at `at`."""
-    found = _white.match(text, at)
-    return found.end() if found else at
+    match = _white.match(text, at)
+    return match.end() if match else at
 
 
 def _whole(digits: str) -> int | str:

@@ -18,7 +18,7 @@ def digits(number: float, significant: int = ENOUGH) -> str:
     return f"{rounded:.{significant}g}"
 
 
-def bounds(found: Estimate) -> dict[str, object]:
+def bounds(estimate: Estimate) -> dict[str, object]:
     """Return the mean and its interval for JSON; an unknown number is null."""
-    known = found.low is not None and found.high is not None
-    return {"mean": found.mean, "ci95": [found.low, found.high] if known else None}
+    known = estimate.low is not None and estimate.high is not None
+    return {"mean": estimate.mean, "ci95": [estimate.low, estimate.high] if known else None}

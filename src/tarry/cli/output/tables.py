@@ -62,14 +62,14 @@ def _tells(field: str, value: object) -> bool:
     return field not in _SAID and value not in (None, "", [], {}) and value is not False
 
 
-def print_pairs(said: Mapping[str, str]) -> None:
+def print_pairs(pairs: Mapping[str, str]) -> None:
     """Print names and values, one pair per line."""
     grid = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for name, value in said.items():
+    for name, value in pairs.items():
         grid.add_row(Text(plain(name)), Text(plain(value)))
-    if said:
+    if pairs:
         _print(grid)
 
 
@@ -153,8 +153,8 @@ def format_value(name: str, value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _all_text(said: Mapping[str, object]) -> bool:
-    return all(isinstance(part, str) for part in said.values())
+def _all_text(item: Mapping[str, object]) -> bool:
+    return all(isinstance(part, str) for part in item.values())
 
 
 def _filled(row: Mapping[str, Any], source: str | CellText) -> str:

@@ -46,6 +46,6 @@ def quota(remote: Remote, *, app: str, most: int | None, clear: bool) -> None:
     if remote.as_json:
         remote.print(answer)
         return
-    found = answer.read()
-    told = "any number" if found["mostWaiting"] is None else f"at most {found['mostWaiting']}"
-    click.echo(f"{told} of its deliveries may wait (from: {found['source']})")
+    quotas = answer.read()
+    limit = "any number" if quotas["mostWaiting"] is None else f"at most {quotas['mostWaiting']}"
+    click.echo(f"{limit} of its deliveries may wait (from: {quotas['source']})")

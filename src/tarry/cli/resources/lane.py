@@ -121,9 +121,9 @@ def _show_policy(remote: Remote, answer: Answer) -> None:
     if remote.as_json:
         remote.print(answer)
         return
-    found = answer.read()
-    click.echo(f"from: {found['source']}")
-    for sentence in of_delivery(from_json(json.dumps(found["policy"]))):
+    document = answer.read()
+    click.echo(f"from: {document['source']}")
+    for sentence in of_delivery(from_json(json.dumps(document["policy"]))):
         click.echo(sentence)
 
 
@@ -133,12 +133,12 @@ def of_delivery(policy: Policy) -> list[str]:
     of_calls = policy.replace(
         nested=not policy.nested, retry_after=RetryAfter(honour=not rule.honour)
     )
-    said = [sentence for sentence in sentences(policy) if sentence in sentences(of_calls)]
-    said.append(REFUSALS)
+    lines = [sentence for sentence in sentences(policy) if sentence in sentences(of_calls)]
+    lines.append(REFUSALS)
     if not rule.honour:
-        return [*said, "Waits that the endpoint asks for (Retry-After) are ignored."]
+        return [*lines, "Waits that the endpoint asks for (Retry-After) are ignored."]
     limit = f"up to {spoken(rule.at_most)}; longer ones are cut"
-    return [*said, f"Waits that the endpoint asks for (Retry-After) are honoured {limit}."]
+    return [*lines, f"Waits that the endpoint asks for (Retry-After) are honoured {limit}."]
 
 
 @click.command(epilog=EXIT_CODES)
@@ -161,7 +161,7 @@ def stats(
         click.echo(json.dumps(counts))
         return
     states = list(counts["messages"])
-    rows = [{"of": of, **found} for of, found in counts.items()]
+    rows = [{"of": of, **numbers} for of, numbers in counts.items()]
     tables.print_table(rows, {"": "of", **{state.capitalize(): state for state in states}})
 
 

@@ -53,14 +53,14 @@ def recover(  # noqa: PLR0913  one argument per option
     answer = remote.server.ask("POST", *way, body=body)
     if wait:
         answer = _awaited(remote, answer, timeout)
-    found = answer.read()
+    task = answer.read()
     if remote.as_json:
         remote.print(answer)
     else:
-        click.echo(_words(found))
-    if found["status"] == "failed":
+        click.echo(_words(task))
+    if task["status"] == "failed":
         raise click.exceptions.Exit(FAILED)
-    if wait and found["status"] == "running":
+    if wait and task["status"] == "running":
         raise click.exceptions.Exit(TOO_LATE)
 
 

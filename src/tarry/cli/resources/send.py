@@ -30,16 +30,16 @@ def read_payload(typed: str) -> bytes:
         text = raw.decode("utf-8-sig")
         if not text.strip():
             raise click.BadParameter("it is empty; {} is the least", param_hint="PAYLOAD")
-        found = json.loads(text, parse_constant=_refuse, parse_int=str, parse_float=str)
+        payload = json.loads(text, parse_constant=_refuse, parse_int=str, parse_float=str)
     except OSError as error:
-        said = f"{typed[1:] or '@'} cannot be read: {error.strerror or error}"
-        raise click.BadParameter(said, param_hint="PAYLOAD") from error
+        problem = f"{typed[1:] or '@'} cannot be read: {error.strerror or error}"
+        raise click.BadParameter(problem, param_hint="PAYLOAD") from error
     except (ValueError, RecursionError) as error:
         raise click.BadParameter(f"it is no JSON: {error}", param_hint="PAYLOAD") from error
-    if not isinstance(found, dict):
-        kind = "a list" if isinstance(found, list) else "a single value"
-        said = f"it is {kind}; it must be an object: {{...}}"
-        raise click.BadParameter(said, param_hint="PAYLOAD")
+    if not isinstance(payload, dict):
+        kind = "a list" if isinstance(payload, list) else "a single value"
+        problem = f"it is {kind}; it must be an object: {{...}}"
+        raise click.BadParameter(problem, param_hint="PAYLOAD")
     return text.strip().encode()
 
 

@@ -70,8 +70,8 @@ def headers(
     if remote.as_json:
         remote.print(answer)
         return
-    found = answer.read()
-    hidden = dict.fromkeys(found["sensitive"], "(not shown)")
-    tables.print_pairs({**found["headers"], **hidden})
-    if not found["headers"] and not hidden:
+    shown = answer.read()
+    hidden = dict.fromkeys(shown["sensitive"], "(not shown)")
+    tables.print_pairs({**shown["headers"], **hidden})
+    if not shown["headers"] and not hidden:
         click.echo("None found.", err=True)

@@ -71,17 +71,17 @@ def undelivered(  # noqa: PLR0913  one argument per option
     if remote.as_json:
         remote.list(columns, *way, limit=limit, everything=everything, **query)
         return
-    found = list(remote.server.items(*way, most=most, **query))
-    shown = found if everything else found[:limit]
+    deliveries = list(remote.server.items(*way, most=most, **query))
+    shown = deliveries if everything else deliveries[:limit]
     lanes = groupby(shown, lambda row: (row["appId"], row["endpointId"]))
     for number, (lane, rows) in enumerate(lanes):
         url = names.url(*lane)
         title = f"{names.app(lane[0])} {names.endpoint(*lane)}" + (f" ({url})" if url else "")
         click.echo(plain(title) if not number else f"\n{plain(title)}")
         tables.print_table(rows, columns)
-    if not found:
+    if not deliveries:
         chosen = endpoint is not None or state is not None or reason is not None
         none = "no such deliveries" if chosen else "no deliveries are waiting or failed"
         click.echo(none, err=True)
-    elif len(found) > len(shown):
+    elif len(deliveries) > len(shown):
         click.echo(MORE, err=True)

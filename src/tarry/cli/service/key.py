@@ -173,12 +173,12 @@ def create(
 @with_keys
 def list_keys(keys: Keys, *, limit: int, everything: bool, as_json: bool) -> None:
     """List keys, without their text."""
-    found = keys.list()
-    shown = found if everything else islice(found, limit)
+    rows = keys.list()
+    shown = rows if everything else islice(rows, limit)
     count = tables.print_json_lines(shown) if as_json else tables.print_table(shown, COLUMNS)
     if not count and not as_json:
         click.echo("None found.", err=True)
-    if not everything and next(found, None) is not None:
+    if not everything and next(rows, None) is not None:
         click.echo(MORE, err=True)
 
 

@@ -46,12 +46,12 @@ async def status(*, db: str, as_json: bool) -> None:
     from tarry.service.build import migrator  # noqa: PLC0415  it needs the extra
 
     async with migrator(db) as opened:
-        found = await opened.status()
+        schema = await opened.status()
     if as_json:
-        click.echo(_written(found))
+        click.echo(_written(schema))
         return
-    click.echo(f"schema {found.found}; this tarry works with {found.wanted}")
-    for step in found.pending:
+    click.echo(f"schema {schema.found}; this tarry works with {schema.wanted}")
+    for step in schema.pending:
         click.echo(f"to be made: {step.number:04d} {step.name.replace('_', ' ')}")
 
 
@@ -71,5 +71,5 @@ async def sql(*, db: str) -> None:
     from tarry.service.store.migrate import script  # noqa: PLC0415  likewise
 
     async with migrator(db) as opened:
-        found = await opened.status()
-    click.echo(script(found.pending), nl=False)
+        schema = await opened.status()
+    click.echo(script(schema.pending), nl=False)

@@ -64,33 +64,35 @@ def from_file(context: click.Context, _option: click.Parameter, path: Path | Non
     if file is None:
         return None
     try:
-        said = tomllib.loads(file.read_text("utf-8"))
+        document = tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
         raise WrongSettings(f"{file} cannot be read: {error.strerror or error}") from error
     except ValueError as error:
         raise WrongSettings(f"{file} cannot be read: {error}") from error
-    check_keys(said, str(file))
-    check_values(said, str(file))
-    if isinstance(network := said.get("allow_network"), str):
-        said["allow_network"] = [network]
-    context.default_map = {**(context.default_map or {}), **said}
+    check_keys(document, str(file))
+    check_values(document, str(file))
+    if isinstance(network := document.get("allow_network"), str):
+        document["allow_network"] = [network]
+    context.default_map = {**(context.default_map or {}), **document}
     return file
 
 
-def check_keys(said: Mapping[str, object], where: str) -> None:
+def check_keys(document: Mapping[str, object], where: str) -> None:
     """Refuse an unknown key."""
-    for key in said:
+    for key in document:
         if key not in KNOWN:
             close = nearest(key, KNOWN)
             hint = f"; did you mean {close!r}?" if close else f"; known are {', '.join(KNOWN)}"
             raise WrongSettings(f"{where}: there is no setting {key!r}{hint}")
 
 
-def check_values(said: Mapping[str, object], where: str) -> None:
+def check_values(document: Mapping[str, object], where: str) -> None:
     """Refuse a value of the wrong type. The value is not shown, since it may be a secret."""
-    for key, value in said.items():
+    for key, value in document.items():
         several = value if key == "allow_network" and isinstance(value, list) else [value]
-        if any(isinstance(one, bool) or not isinstance(one, str | int | float) for one in several):
+        if any(
+            isinstance(item, bool) or not isinstance(item, str | int | float) for item in several
+        ):
             wanted = "a text, or a list of them" if key == "allow_network" else "a text or a number"
             raise WrongSettings(f"{where}: the setting {key!r} must be {wanted}")
 
@@ -234,7 +236,7 @@ def serving(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     return update_wrapper(run, work)
 
 
-class Told:
+class StopSignals:
     """Handles SIGTERM and Ctrl-C: the first one stops gently, the second one at once.
 
     A command that is still starting is cancelled instead of stopped: it may be waiting for
@@ -268,12 +270,12 @@ class Told:
                 call()
 
 
-def told_to_stop() -> Told:
+def watch_stop_signals() -> StopSignals:
     """Install the signal handlers; call this before any request is sent."""
-    told = Told()
+    signals = StopSignals()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, told)
-    return told
+        asyncio.get_running_loop().add_signal_handler(number, signals)
+    return signals
 
 
 def ended(*, drained: bool) -> None:

@@ -12,7 +12,7 @@ from tarry.cli.output.safe_text import fits_a_header
 from tarry.cli.service.garbage_collection import seldom_collected
 from tarry.cli.service.options import (
     EXIT_CODES,
-    Told,
+    StopSignals,
     config_option,
     db_option,
     dispatch_limits,
@@ -21,7 +21,7 @@ from tarry.cli.service.options import (
     quota_options,
     serving,
     setting,
-    told_to_stop,
+    watch_stop_signals,
     wire_options,
 )
 from tarry.errors import SettingsError
@@ -86,17 +86,17 @@ async def serve(
     """
     from tarry.service.build import without_password  # noqa: PLC0415  it needs the extra
 
-    told = told_to_stop()
+    signals = watch_stop_signals()
     settings["limits"] = dispatch_limits(in_flight=in_flight, lease=lease, grace=grace)
-    async with _fronting(db, listen, told, settings) as (hooks, front):
+    async with _fronting(db, listen, signals, settings) as (hooks, front):
         async with hooks.dispatching() as dispatcher:
-            told.begun()
+            signals.begun()
             async with front as url:
                 click.echo(f"ready: {url}, delivering from {without_password(db)}", err=True)
                 await _say_more(hooks, url, settings["api_key"])
-                told.then(dispatcher.hurry)
+                signals.then(dispatcher.hurry)
                 with seldom_collected():
-                    await hooks.until(told.stop)
+                    await hooks.until(signals.stop)
             click.echo("stopping: waiting for attempts in flight", err=True)
         ended(drained=dispatcher.drained)
 
@@ -123,19 +123,19 @@ async def api(
     """
     from tarry.service.build import without_password  # noqa: PLC0415  it needs the extra
 
-    told = told_to_stop()
-    async with _fronting(db, listen, told, settings) as (hooks, front), front as url:
-        told.begun()
+    signals = watch_stop_signals()
+    async with _fronting(db, listen, signals, settings) as (hooks, front), front as url:
+        signals.begun()
         click.echo(f"ready: {url}, accepting into {without_password(db)}", err=True)
         await _say_more(hooks, url, settings["api_key"])
         with seldom_collected():
-            await hooks.until(told.stop)
+            await hooks.until(signals.stop)
     click.echo("stopped", err=True)
 
 
 @asynccontextmanager
 async def _fronting(
-    db: str, listen: str, told: Told, settings: dict[str, Any]
+    db: str, listen: str, signals: StopSignals, settings: dict[str, Any]
 ) -> AsyncIterator[tuple[Any, Any]]:
     """Open the database, and yield it with the HTTP server, which the caller then enters."""
     from tarry.service import open_hooks  # noqa: PLC0415  likewise
@@ -150,7 +150,7 @@ async def _fronting(
     _, port = read_address(listen)
     async with open_hooks(db, own=(listen,) if port else (), **rest) as hooks:
         answering = await make_api(hooks, api_key, key_rate=key_rate)
-        yield hooks, serving_http(answering, listen, told.hurry)
+        yield hooks, serving_http(answering, listen, signals.hurry)
 
 
 async def _say_more(hooks: Any, url: str, api_key: str | None) -> None:  # noqa: ANN401  a Hooks object, which needs the extra

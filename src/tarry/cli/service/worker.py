@@ -13,7 +13,7 @@ from tarry.cli.service.options import (
     dispatch_options,
     ended,
     serving,
-    told_to_stop,
+    watch_stop_signals,
     wire_options,
 )
 
@@ -42,15 +42,15 @@ async def worker(
     """
     from tarry.service import build, open_hooks  # noqa: PLC0415  it needs the extra
 
-    told = told_to_stop()
+    signals = watch_stop_signals()
     limits = dispatch_limits(in_flight=in_flight, lease=lease, grace=grace)
     opened = open_hooks(db, migrate=migrate, limits=limits, **wire)
     async with opened as hooks, hooks.dispatching() as dispatcher:
-        told.begun()
+        signals.begun()
         shown = build.without_password(db)
         click.echo(f"delivering from {shown}; {len(dispatcher.shards.numbers)} shards", err=True)
-        told.then(dispatcher.hurry)
+        signals.then(dispatcher.hurry)
         with seldom_collected():
-            await hooks.until(told.stop)
+            await hooks.until(signals.stop)
         click.echo("stopping: waiting for attempts in flight", err=True)
     ended(drained=dispatcher.drained)

@@ -74,8 +74,8 @@ def complete(
     """Complete a scenario: the names of shipped ones, else files."""
     with needed_for(THE_SIMULATOR):
         from tarry.sim.shipped import names  # noqa: PLC0415  it needs the extra
-    found = [CompletionItem(name) for name in names() if name.startswith(typed)]
-    return found or [CompletionItem(typed, type="file")]
+    items = [CompletionItem(name) for name in names() if name.startswith(typed)]
+    return items or [CompletionItem(typed, type="file")]
 
 
 def _simulation_options(metavar: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -158,14 +158,16 @@ def list_scenarios(*, as_json: bool) -> None:
         from tarry.sim.shipped import names, shipped  # noqa: PLC0415  it needs the extra
     storms = [shipped(name) for name in names()]
     if as_json:
-        rows = [{"name": one.name, "model": one.model, "about": one.about} for one in storms]
+        rows = [
+            {"name": listed.name, "model": listed.model, "about": listed.about} for listed in storms
+        ]
         click.echo(json.dumps({"scenarios": rows}, indent=2, ensure_ascii=False))
         return
     table = Table()
     for title in ("Scenario", "Model", "About"):
         table.add_column(title, no_wrap=title == "Scenario")
-    for one in storms:
-        table.add_row(one.name, one.model, Text(one.about))
+    for listed in storms:
+        table.add_row(listed.name, listed.model, Text(listed.about))
     Console(highlight=False).print(table)
 
 

@@ -42,21 +42,22 @@ def search_policy(options: SearchOptions) -> None:
     if options.save:
         check("--save", options.save, WRITERS)
     with progress("recommend", steps(wish, options.runs), Console(stderr=True)) as on_step:
-        found = recommend(wish, seed=options.seed, runs=options.runs, on_step=on_step)
-    if found is None:
+        recommendation = recommend(wish, seed=options.seed, runs=options.runs, on_step=on_step)
+    if recommendation is None:
         click.echo("Interrupted before anything was known: there is nothing to show.", err=True)
         raise click.exceptions.Exit(INTERRUPTED)
-    if options.save and found.complete:  # first, as the reader of the rest may close the pipe
-        _save(options.save, found.policy)
+    if options.save and recommendation.complete:
+        # Save first, because the reader of the output may close the pipe.
+        _save(options.save, recommendation.policy)
     if options.as_json:
-        click.echo(as_json(found))
+        click.echo(as_json(recommendation))
     else:
-        show(found, Console(highlight=False))
-    if not found.complete:
+        show(recommendation, Console(highlight=False))
+    if not recommendation.complete:
         unsaved = " Nothing was saved." if options.save else ""
         click.echo(f"Interrupted: this is what was known by then.{unsaved}", err=True)
         raise click.exceptions.Exit(INTERRUPTED)
-    if not found.feasible:
+    if not recommendation.feasible:
         raise click.exceptions.Exit(FAILED)
 
 

@@ -21,47 +21,54 @@ from tarry.sim.recommend.wish import Wish
 RECOMMENDED = " *"
 
 
-def as_json(found: Recommendation) -> str:
+def as_json(recommendation: Recommendation) -> str:
     """Return the recommendation as JSON; the same seed gives the same bytes, without NaN."""
-    wish = found.wish
+    wish = recommendation.wish
     document = {
         "wish": {field: getattr(wish, field) for field in type(wish).__fields__},
-        "feasible": found.feasible,
-        "why": verdict(found),
+        "feasible": recommendation.feasible,
+        "why": verdict(recommendation),
         "recommended": {
-            "policy": to_dict(found.policy),
-            "toml": to_toml(found.policy),
-            "predicted": _numbers(found.predicted),
-            "because": sentences(found),
+            "policy": to_dict(recommendation.policy),
+            "toml": to_toml(recommendation.policy),
+            "predicted": _numbers(recommendation.predicted),
+            "because": sentences(recommendation),
         },
         "coordinated": None
-        if found.coordinated is None
-        else {"predicted": _numbers(found.coordinated), "rule_of_thumb": rule_of_thumb(wish)},
-        "front": [_point(point) for point in found.front],
+        if recommendation.coordinated is None
+        else {
+            "predicted": _numbers(recommendation.coordinated),
+            "rule_of_thumb": rule_of_thumb(wish),
+        },
+        "front": [_point(point) for point in recommendation.front],
         "drain_limit": wish.drain,
-        "size": found.size._asdict(),
-        "seed": found.seed,
-        "runs": found.predicted.recovery.runs,
-        "complete": found.complete,
+        "size": recommendation.size._asdict(),
+        "seed": recommendation.seed,
+        "runs": recommendation.predicted.recovery.runs,
+        "complete": recommendation.complete,
         "tarry": version("tarry"),
     }
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def show(found: Recommendation, console: Console) -> None:
+def show(recommendation: Recommendation, console: Console) -> None:
     """Print the recommendation for people."""
-    for line in (_wished(found.wish), verdict(found)):
+    for line in (_wished(recommendation.wish), verdict(recommendation)):
         console.print(line, markup=False, soft_wrap=True)
     console.print()
     console.print("What cannot be bettered in recovery, load and attempts at once:")
-    console.print(_table(found))
+    console.print(_table(recommendation))
     console.print(
         f"{RECOMMENDED.strip()} is recommended: it does well when things are a little worse, too."
     )
     console.print("Recommended for clients that retry for themselves:")
     console.print()
-    console.print(to_toml(found.policy), markup=False, soft_wrap=True)
-    for line in (_predicted(found), *sentences(found), *_size(found.size)):
+    console.print(to_toml(recommendation.policy), markup=False, soft_wrap=True)
+    for line in (
+        _predicted(recommendation),
+        *sentences(recommendation),
+        *_size(recommendation.size),
+    ):
         console.print(line, markup=False, soft_wrap=True)
 
 
@@ -92,7 +99,7 @@ def _wished(wish: Wish) -> str:
     )
 
 
-def _table(found: Recommendation) -> Table:
+def _table(recommendation: Recommendation) -> Table:
     table = Table()
     table.add_column("Policy", overflow="fold")
     for title in (
@@ -102,9 +109,9 @@ def _table(found: Recommendation) -> Table:
         "attempts per\nclient",
     ):
         table.add_column(title, justify="right", no_wrap=True)
-    wish = found.wish
-    for point in _points(found):
-        mark = RECOMMENDED if point.name == found.candidate.name else ""
+    wish = recommendation.wish
+    for point in _points(recommendation):
+        mark = RECOMMENDED if point.name == recommendation.candidate.name else ""
         known = math.isfinite(point.recovery)
         cells = (
             digits(point.recovery) if known else "never",
@@ -116,18 +123,20 @@ def _table(found: Recommendation) -> Table:
     return table
 
 
-def _points(found: Recommendation) -> list[Point]:
+def _points(recommendation: Recommendation) -> list[Point]:
     """Return the front, plus the recommended policy if it is not on the front."""
-    points = list(found.front)
-    mean = found.predicted.recovery.mean
-    if mean is not None and all(point.name != found.candidate.name for point in points):
-        load, attempts = found.predicted.peak_ratio, found.predicted.attempts
-        points.append(Point(found.candidate.name, found.policy, mean, load, attempts))
+    points = list(recommendation.front)
+    mean = recommendation.predicted.recovery.mean
+    if mean is not None and all(point.name != recommendation.candidate.name for point in points):
+        load, attempts = recommendation.predicted.peak_ratio, recommendation.predicted.attempts
+        points.append(
+            Point(recommendation.candidate.name, recommendation.policy, mean, load, attempts)
+        )
     return sorted(points, key=lambda point: point.recovery)
 
 
-def _predicted(found: Recommendation) -> str:
-    predicted = found.predicted
+def _predicted(recommendation: Recommendation) -> str:
+    predicted = recommendation.predicted
     mean, high = predicted.recovery.mean, predicted.recovery.high
     if mean is None:
         return "Predicted: it does not recover in every run."
@@ -142,11 +151,11 @@ def _predicted(found: Recommendation) -> str:
 def _size(size: Size) -> list[str]:
     if size.full:
         return []
-    told = []
+    reductions = []
     if size.thinned > 1:
-        told.append(f"with one in {size.thinned} clients and as much of the capacity")
+        reductions.append(f"with one in {size.thinned} clients and as much of the capacity")
     if size.faster > 1:
-        told.append(f"with all times and the number of clients divided by {size.faster}")
+        reductions.append(f"with all times and the number of clients divided by {size.faster}")
     if size.cut:
-        told.append("with the last part of the outage only")
-    return [f"To save time this was simulated {', '.join(told)}."]
+        reductions.append("with the last part of the outage only")
+    return [f"To save time this was simulated {', '.join(reductions)}."]

@@ -24,7 +24,7 @@ def as_json(study: Study) -> str:
         "results": [
             {
                 "policy": result.policy,
-                "metrics": {name: bounds(found) for name, found in result.metrics.items()},
+                "metrics": {name: bounds(estimate) for name, estimate in result.metrics.items()},
             }
             for result in study.results
         ],
@@ -42,8 +42,8 @@ def show(study: Study, console: Console) -> None:
     for table in _tables(study, console):
         console.print(table)
     console.print(_footer(study), markup=False, soft_wrap=True)
-    if said := headline(study):
-        console.print(said, markup=False, soft_wrap=True)
+    if line := headline(study):
+        console.print(line, markup=False, soft_wrap=True)
 
 
 def _tables(study: Study, console: Console) -> Iterator[Table]:
@@ -98,13 +98,13 @@ def _cells(study: Study, result: Result) -> list[str]:
     ]
 
 
-def _cell(found: Estimate, nothing: str) -> str:
-    if found.mean is None:
-        some = found.missing < found.runs
-        return f"{nothing} ({found.missing} of {found.runs})" if some else nothing
-    if found.high is None or found.high == found.mean:
-        return digits(found.mean)
-    return f"{digits(found.mean)} ± {digits(found.high - found.mean, 2)}"
+def _cell(estimate: Estimate, nothing: str) -> str:
+    if estimate.mean is None:
+        some = estimate.missing < estimate.runs
+        return f"{nothing} ({estimate.missing} of {estimate.runs})" if some else nothing
+    if estimate.high is None or estimate.high == estimate.mean:
+        return digits(estimate.mean)
+    return f"{digits(estimate.mean)} ± {digits(estimate.high - estimate.mean, 2)}"
 
 
 def _footer(study: Study) -> str:

@@ -35,17 +35,17 @@ def run_simulation(options: StormOptions) -> None:
     writers = [report_to(options.report, options.command)] if options.report else []
     writers += [plot_to(options.plot)] if options.plot else []
     with progress(storm.name, options.runs * len(chosen), Console(stderr=True)) as on_step:
-        found = study(storm, chosen, seed=options.seed, runs=options.runs, on_step=on_step)
-    if not found.runs:
+        finished = study(storm, chosen, seed=options.seed, runs=options.runs, on_step=on_step)
+    if not finished.runs:
         _interrupted("before the first run was done: there is nothing to show")
     for write in writers:  # first, as the reader of the table may close the pipe
-        write(found)
+        write(finished)
     if options.as_json:
-        click.echo(as_json(found))
+        click.echo(as_json(finished))
     else:
-        show(found, Console(highlight=False))
-    if found.runs < found.asked:
-        _interrupted(f"after {found.runs} of {found.asked} runs")
+        show(finished, Console(highlight=False))
+    if finished.runs < finished.asked:
+        _interrupted(f"after {finished.runs} of {finished.asked} runs")
 
 
 def _interrupted(when: str) -> NoReturn:

@@ -168,11 +168,11 @@ class _Lane:
     def _failed(self, delivery: int, *, late: bool) -> None:
         """Count a failure if it is the endpoint's, and schedule the delivery's retry."""
         phase = self._pace.phase
-        found = self._blame.failed(delivery, phase, self._now)
-        if found.counts is not None:
-            self._tally.failed(found.counts, late=late)
+        verdict = self._blame.failed(delivery, phase, self._now)
+        if verdict.counts is not None:
+            self._tally.failed(verdict.counts, late=late)
         if phase is Phase.PACED:
-            wait = self._blame.retry_in(delivery, found.whose, self._now, self._again())
+            wait = self._blame.retry_in(delivery, verdict.whose, self._now, self._again())
             heapq.heappush(self._retries, (self._now + wait, delivery))
         else:
             self._backlog.append(delivery)

@@ -36,9 +36,9 @@ class LaneBlame:
         facts = self._deliveries.get(delivery, CLEAN)
         attempt = FailedAttempt(Trouble.FAILED, "", phase, now)
         lane = learn(self._rule, lane, facts, attempt)
-        found = blame(self._rule, lane, facts, attempt)
-        self._tries = lane.tries.spared() if found.spared else lane.tries
-        return found
+        verdict = blame(self._rule, lane, facts, attempt)
+        self._tries = lane.tries.spared() if verdict.spared else lane.tries
+        return verdict
 
     def retry_in(self, delivery: int, whose: Whose, now: float, draw: float) -> float:
         """Remember whose failure it was, and return in how many seconds to retry the delivery.

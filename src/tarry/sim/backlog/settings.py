@@ -150,11 +150,11 @@ class BacklogSettings(Value):
             raise ScenarioError("queue", self.queue, wanted)
 
 
-def _steps(found: object) -> tuple[tuple[float, float], ...]:
-    if isinstance(found, (str, bytes)) or not isinstance(found, Sequence):
-        return ((0.0, _rate("capacity", found, STEPS)),)
+def _steps(value: object) -> tuple[tuple[float, float], ...]:
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
+        return ((0.0, _rate("capacity", value, STEPS)),)
     steps: list[tuple[float, float]] = []
-    for place, step in enumerate(found):
+    for place, step in enumerate(value):
         name = f"capacity[{place}]"
         if isinstance(step, (str, bytes)) or not isinstance(step, Sequence) or len(step) != 2:  # noqa: PLR2004  a time and a capacity
             raise ScenarioError(name, step, "a pair [seconds since it came back, capacity]")
@@ -165,19 +165,19 @@ def _steps(found: object) -> tuple[tuple[float, float], ...]:
             )
         steps.append((since, level))
     if not steps or steps[0][0] != 0:
-        raise ScenarioError("capacity", found, STEPS)
+        raise ScenarioError("capacity", value, STEPS)
     return tuple(steps)
 
 
-def _manner(found: Manner) -> Manner:
-    if found not in MANNERS:
-        raise ScenarioError("endpoint", found, f"one of {', '.join(MANNERS)}")
-    return found
+def _manner(manner: Manner) -> Manner:
+    if manner not in MANNERS:
+        raise ScenarioError("endpoint", manner, f"one of {', '.join(MANNERS)}")
+    return manner
 
 
-def _rate(field: str, found: object, wanted: str = "a finite number above 0") -> float:
-    return checks.number(field, found, wanted, lambda rate: rate > 0)
+def _rate(field: str, value: object, wanted: str = "a finite number above 0") -> float:
+    return checks.number(field, value, wanted, lambda rate: rate > 0)
 
 
-def _not_negative(found: float) -> bool:
-    return found >= 0
+def _not_negative(number: float) -> bool:
+    return number >= 0

@@ -198,8 +198,8 @@ def rendered(pictures: Sequence[Picture], kind: Kind) -> bytes:
 
 def short(name: str, longest: int = 40) -> str:
     """Shorten a name to fit above a panel, and replace characters that cannot be drawn."""
-    told = " ".join("".join(map(_writable, name)).split())
-    return told if len(told) <= longest else f"{told[: longest - 1].rstrip()}…"
+    text = " ".join("".join(map(_writable, name)).split())
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
 def _overhang(axes: Axes) -> tuple[float, float, float, float]:
@@ -207,8 +207,8 @@ def _overhang(axes: Axes) -> tuple[float, float, float, float]:
     words, frame = axes.get_tightbbox(), axes.get_window_extent()
     if words is None:  # it is not shown
         return 0.0, 0.0, 0.0, 0.0
-    found = frame.x0 - words.x0, words.x1 - frame.x1, frame.y0 - words.y0, words.y1 - frame.y1
-    left, right, under, over = (max(0.0, dots) / axes.figure.dpi for dots in found)
+    sides = frame.x0 - words.x0, words.x1 - frame.x1, frame.y0 - words.y0, words.y1 - frame.y1
+    left, right, under, over = (max(0.0, dots) / axes.figure.dpi for dots in sides)
     return left, right, under + BETWEEN, over
 
 

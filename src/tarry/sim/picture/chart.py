@@ -98,8 +98,8 @@ def write_plot(path: Path, study: Study) -> None:
 
 def figures(study: Study) -> list[tuple[Picture, str]]:
     """Return each picture of a study with its SVG, for use together on one HTML page."""
-    found = enumerate(pictures(study), start=1)
-    return [(picture, inline_svg(picture, f"picture{number}")) for number, picture in found]
+    numbered = enumerate(pictures(study), start=1)
+    return [(picture, inline_svg(picture, f"picture{number}")) for number, picture in numbered]
 
 
 def pictures(study: Study) -> list[Picture]:
@@ -159,8 +159,8 @@ def _since_it_came_back(study: Study, first: float, last: float) -> Frame:
 
 def _outage(study: Study, shown: float) -> float:
     """Return how long the endpoint was down; the curves may not go back so far."""
-    said = study.storm.settings.get("outage")
-    return float(said) if isinstance(said, (int, float)) else shown
+    outage = study.storm.settings.get("outage")
+    return float(outage) if isinstance(outage, (int, float)) else shown
 
 
 def _end(traces: Sequence[Trace]) -> float:
@@ -178,7 +178,7 @@ def _bulk(trace: Trace) -> float:
     curve = trace.curves.get("arrivals")
     if curve is None or not curve.values.any():
         return max(
-            (float(one.seconds[-1]) for one in trace.curves.values() if len(one[2])), default=0.0
+            (float(line.seconds[-1]) for line in trace.curves.values() if len(line[2])), default=0.0
         )
     arrived = np.cumsum(curve.values)
     return float(curve.seconds[np.searchsorted(arrived, BULK * arrived[-1])])
@@ -215,5 +215,5 @@ def _empty(study: Study) -> Picture:
 
 
 def _say_nothing(sheet: Sheet) -> None:
-    said = "no run was completed: nothing to show"
-    sheet.write(sheet.width / 2, sheet.height / 2, said, ha="center", color=FAINT)
+    message = "no run was completed: nothing to show"
+    sheet.write(sheet.width / 2, sheet.height / 2, message, ha="center", color=FAINT)

@@ -20,11 +20,11 @@ def tag(name: str, *inside: str, **attributes: str) -> Html:
     >>> tag("p", "1 < 2", class_="faint")
     '<p class="faint">1 &lt; 2</p>'
     """
-    said = "".join(
+    written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(_clean(value))}"'
         for key, value in attributes.items()
     )
-    return Html(f"<{name}{said}>{joined(inside)}</{name}>")
+    return Html(f"<{name}{written}>{joined(inside)}</{name}>")
 
 
 def joined(parts: Iterable[str], between: str = "") -> Html:

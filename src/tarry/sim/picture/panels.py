@@ -97,16 +97,21 @@ def each(traces: Sequence[Trace], lines: Lines, frame: Frame, sheet: Sheet) -> N
         _panel(axes, trace, lines, frame, floor)
         axes.set_title(short(trace.name, LONGEST[columns]), loc="left")
     several = _first(traces, lines.beside) is not None
-    said = wrap(_scaled(_first(traces, lines.main), log=log, several=several), 26 * rows)
+    title = wrap(_scaled(_first(traces, lines.main), log=log, several=several), 26 * rows)
     keys = _keys(traces, lines, frame)
     if len(keys) > 1:
         sheet.explain(keys)
-    foot, left, head = 0.24, 0.08 + 0.15 * len(said), 0.25 if len(keys) > 1 else 0.0
+    foot, left, head = 0.24, 0.08 + 0.15 * len(title), 0.25 if len(keys) > 1 else 0.0
     sheet.fit(panels, columns, left=left, foot=foot, head=head)
     sheet.write(sheet.width / 2, 0.1, frame.time, ha="center", va="bottom", size=9)
     middle = (sheet.height - head + foot) / 2
     sheet.write(
-        *(MARGIN, middle, "\n".join(said)), rotation=90, ha="left", va="center", ma="center", size=9
+        *(MARGIN, middle, "\n".join(title)),
+        rotation=90,
+        ha="left",
+        va="center",
+        ma="center",
+        size=9,
     )
 
 
@@ -216,8 +221,8 @@ def _panel(axes: Axes, trace: Trace, lines: Lines, frame: Frame, floor: float) -
     axes.plot(seconds, values, color=colour, linewidth=1.3)
     _thin(axes, trace.curves.get(lines.against), frame, AGAINST)
     if lines.peak:
-        said = _told_peak(trace, lines, frame)
-        axes.set_title(said, loc="right", fontsize=8.5, color=FAINT)
+        peak = _told_peak(trace, lines, frame)
+        axes.set_title(peak, loc="right", fontsize=8.5, color=FAINT)
 
 
 def _told_peak(trace: Trace, lines: Lines, frame: Frame) -> str:
@@ -254,10 +259,10 @@ def _nothing(axes: Axes) -> None:
 def _keys(traces: Sequence[Trace], lines: Lines, frame: Frame) -> list[Line2D | Patch]:
     """Return the entries of the shared legend: the lines by their labels, and the shading."""
     looks = {lines.main: Stroke(INK, (), ""), lines.beside: BESIDE, lines.against: AGAINST}
-    found = [(_first(traces, name), look) for name, look in looks.items()]
+    keys = [(_first(traces, name), look) for name, look in looks.items()]
     drawn = [
         Line2D([], [], color=look.colour, linestyle=(0, look.dashes), label=_sentence(curve.label))
-        for curve, look in found
+        for curve, look in keys
         if curve
     ]
     return [*drawn, *_shade_key(frame)]

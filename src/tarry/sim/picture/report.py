@@ -49,9 +49,9 @@ def _opening(study: Study) -> Iterator[Html]:
     yield tag("h1", study.storm.name)
     if study.storm.about:
         yield tag("p", study.storm.about, class_="about")
-    said = headline(study)
-    if said:
-        yield tag("p", said, class_="headline")
+    line = headline(study)
+    if line:
+        yield tag("p", line, class_="headline")
     cut_short = f" of {study.asked:,} asked for; it was interrupted" * (study.runs < study.asked)
     yield tag(
         "p",
@@ -92,14 +92,16 @@ def _unit(unit: str) -> str:
     return {"s": "seconds", "1/s": "per second"}.get(unit, unit)
 
 
-def _told(name: str, found: Estimate) -> Html:
+def _told(name: str, estimate: Estimate) -> Html:
     """Format a mean with its interval, or say how many runs gave no number."""
-    if found.mean is None:
+    if estimate.mean is None:
         nothing = "never" if name.startswith(RECOVERY) else "none"
-        return joined([nothing, _small(f"in {found.missing:,} of {found.runs:,} runs")])
-    if found.low is None or found.high is None:
-        return joined([amount(found.mean), _small("one run")])
-    return joined([amount(found.mean), _small(f"{amount(found.low)} to {amount(found.high)}")])
+        return joined([nothing, _small(f"in {estimate.missing:,} of {estimate.runs:,} runs")])
+    if estimate.low is None or estimate.high is None:
+        return joined([amount(estimate.mean), _small("one run")])
+    return joined(
+        [amount(estimate.mean), _small(f"{amount(estimate.low)} to {amount(estimate.high)}")]
+    )
 
 
 def _small(text: str) -> Html:

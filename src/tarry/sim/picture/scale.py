@@ -30,5 +30,5 @@ def amount(number: float) -> str:
     >>> amount(0.12345), amount(12_345.6)
     ('0.123', '12,346')
     """
-    told = f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"  # noqa: PLR2004  three digits
-    return told.replace("-", "\N{MINUS SIGN}")
+    text = f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"  # noqa: PLR2004  three digits
+    return text.replace("-", "\N{MINUS SIGN}")

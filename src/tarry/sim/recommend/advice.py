@@ -27,9 +27,9 @@ SHORTER: Mapping[Manner, str] = {
 """What is wrong with other waits, by how the endpoint behaves above its capacity."""
 
 
-def verdict(found: Recommendation) -> str:
+def verdict(recommendation: Recommendation) -> str:
     """Say whether everybody is served in time; if not, why, and what would help."""
-    wish, predicted = found.wish, found.predicted
+    wish, predicted = recommendation.wish, recommendation.predicted
     within = spoken(wish.latency)
     if wish.latency < wish.drain:
         enough = _rate(wish.clients / wish.latency)
@@ -41,15 +41,16 @@ def verdict(found: Recommendation) -> str:
     if predicted.slowest is None:
         return (
             "Infeasible for clients that retry for themselves: no policy that was tried recovers "
-            f"in every run. {_coordinate(found)}"
+            f"in every run. {_coordinate(recommendation)}"
         )
-    if not found.feasible:
+    if not recommendation.feasible:
         more = _rate(upward(wish.capacity * predicted.slowest / wish.latency, DIGITS))
         return (
             "Infeasible for clients that retry for themselves: they do not know of each other, and "
             f"seldom need less than {AT_BEST} drain limits. The one below takes up to "
-            f"{spoken(predicted.slowest)}, more than {within}. {_coordinate(found)} Otherwise add "
-            f"capacity, to about {more} a second, or allow {spoken(upward(predicted.slowest))}."
+            f"{spoken(predicted.slowest)}, more than {within}. {_coordinate(recommendation)} "
+            f"Otherwise add capacity, to about {more} a second, or allow "
+            f"{spoken(upward(predicted.slowest))}."
         )
     runs = predicted.recovery.runs
     return (
@@ -58,13 +59,19 @@ def verdict(found: Recommendation) -> str:
     )
 
 
-def sentences(found: Recommendation) -> list[str]:
+def sentences(recommendation: Recommendation) -> list[str]:
     """Say why this policy, what its limits outlast, and what else to consider."""
-    return [*_load(found), *_waits(found), _limits(found), *_lane(found), _budget(found)]
+    return [
+        *_load(recommendation),
+        *_waits(recommendation),
+        _limits(recommendation),
+        *_lane(recommendation),
+        _budget(recommendation),
+    ]
 
 
-def _load(found: Recommendation) -> Iterator[str]:
-    wish, mean = found.wish, pauses(found.policy).mean
+def _load(recommendation: Recommendation) -> Iterator[str]:
+    wish, mean = recommendation.wish, pauses(recommendation.policy).mean
     if wish.clients <= wish.capacity:
         yield (
             f"All {wish.clients:,} clients fit into one second of the capacity: any wait that "
@@ -80,20 +87,22 @@ def _load(found: Recommendation) -> Iterator[str]:
         f"Each waits {spoken(mean)} on average, so all together they offer {_rate(offered)} "
         f"attempts a second in a long outage, {_percent(offered / wish.capacity)} of the capacity."
     )
-    if not lasting(wish, found.candidate):
+    if not lasting(wish, recommendation.candidate):
         yield "Careful: in an outage much longer than this one, that is more than it bears."
 
 
-def _waits(found: Recommendation) -> Iterator[str]:
-    wish, backoff = found.wish, found.policy.backoff
+def _waits(recommendation: Recommendation) -> Iterator[str]:
+    wish, backoff = recommendation.wish, recommendation.policy.backoff
     if wish.clients > wish.capacity:
         yield (
             f"The longest wait is {backoff.ceiling / wish.drain:.3g} x the drain limit. "
             f"{SHORTER[wish.endpoint]} Judged by its worst run it was the soonest done, or close "
             "to it: as wished for, with 10 % more clients, and with an outage half as long again."
         )
-    alone = [point for point in found.front if point.policy is not None]
-    if any(point.recovery < (found.predicted.recovery.mean or 0) / CLEARLY for point in alone):
+    alone = [point for point in recommendation.front if point.policy is not None]
+    if any(
+        point.recovery < (recommendation.predicted.recovery.mean or 0) / CLEARLY for point in alone
+    ):
         yield "Those above that are quicker were slower there, or offer too much if it lasts."
     if not isinstance(backoff, Exponential):
         few = wish.outage < FEW_WAITS * backoff.ceiling
@@ -104,29 +113,29 @@ def _waits(found: Recommendation) -> Iterator[str]:
         )
 
 
-def _limits(found: Recommendation) -> str:
-    policy = found.policy
+def _limits(recommendation: Recommendation) -> str:
+    policy = recommendation.policy
     return (
         f"attempts = {policy.attempts} and within = {policy.within:g} outlast an outage "
         f"{MARGIN:g} times as long and the recovery after it."
     )
 
 
-def _lane(found: Recommendation) -> Iterator[str]:
-    lane = found.coordinated
+def _lane(recommendation: Recommendation) -> Iterator[str]:
+    lane = recommendation.coordinated
     if lane is None or lane.recovery.mean is None:
         return
-    probe = probe_interval(found.wish) / 2
+    probe = probe_interval(recommendation.wish) / 2
     yield (
         "Coordinated: one dispatcher that sends them all (a paced lane) is done in "
         f"{spoken(lane.recovery.mean)} with {lane.attempts:,.0f} attempts in the outage. By rule "
         f"of thumb: {spoken(probe)} to notice + {spoken(RAMP)} to speed up + the drain at 95 % = "
-        f"{spoken(rule_of_thumb(found.wish))}."
+        f"{spoken(rule_of_thumb(recommendation.wish))}."
     )
 
 
-def _budget(found: Recommendation) -> str:
-    capacity = TOKENS * max(LEAST_RETRIES, math.ceil(found.wish.capacity))
+def _budget(recommendation: Recommendation) -> str:
+    capacity = TOKENS * max(LEAST_RETRIES, math.ceil(recommendation.wish.capacity))
     return (
         "For calls somebody waits for, put a budget beside it, shared by all callers of the "
         f"service: Quota(capacity={capacity}, cost={TOKENS}), a second of its traffic. What must "
@@ -134,8 +143,8 @@ def _budget(found: Recommendation) -> str:
     )
 
 
-def _coordinate(found: Recommendation) -> str:
-    lane, latency = found.coordinated, found.wish.latency
+def _coordinate(recommendation: Recommendation) -> str:
+    lane, latency = recommendation.coordinated, recommendation.wish.latency
     if lane is None:
         return "One dispatcher that sends them all (a paced lane) may do better."
     if lane.slowest is None:

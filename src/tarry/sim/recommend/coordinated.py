@@ -57,11 +57,11 @@ def play(wish: Wish, how: Paced, chance: Chance) -> Trial:
         latency=LATENCY,
         watch=WATCH * (wish.drain + probe_interval(wish) + RAMP),
     )
-    found = backlog.simulate(Contestant(PACED, None), chance).metrics
-    recovery, during = found["recovery"], found["attempts_during_outage"] or 0.0
+    metrics = backlog.simulate(Contestant(PACED, None), chance).metrics
+    recovery, during = metrics["recovery"], metrics["attempts_during_outage"] or 0.0
     during += (wish.outage - outage) / probe_interval(wish)
     took = None if recovery is None else recovery * how.shorter
-    return Trial(took, found["peak_ratio"] or 0.0, during)
+    return Trial(took, metrics["peak_ratio"] or 0.0, during)
 
 
 def rule_of_thumb(wish: Wish) -> float:

@@ -101,9 +101,9 @@ def play(
         latency=LATENCY / faster,
         watch=max(1.0, math.ceil(min(watch, WATCHED * max(longest, wish.unit)) / faster)),
     )
-    found = backlog.simulate(Contestant(candidate.name, policy), chance).metrics
-    recovery, peak = found["recovery"], found["peak_ratio"]
-    during = (found["attempts_during_outage"] or 0.0) * wish.clients / backlog.waiting
+    metrics = backlog.simulate(Contestant(candidate.name, policy), chance).metrics
+    recovery, peak = metrics["recovery"], metrics["peak_ratio"]
+    during = (metrics["attempts_during_outage"] or 0.0) * wish.clients / backlog.waiting
     if outage < wish.outage:
         during += wish.clients * (wish.outage - outage) / pauses(candidate.policy).mean
     return Trial(None if recovery is None else recovery * faster, peak or 0.0, during)

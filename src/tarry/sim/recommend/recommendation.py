@@ -210,8 +210,10 @@ def _prediction(trials: Sequence[Trial]) -> Prediction:
     return Prediction(recovery, slowest if math.isfinite(slowest) else None, peak, attempts)
 
 
-def _front(found: Sequence[Measured], lane: Sequence[Trial]) -> tuple[Point, ...]:
-    points = [Point(one.candidate.name, one.candidate.policy, *one.prices) for one in found]
+def _front(measured: Sequence[Measured], lane: Sequence[Trial]) -> tuple[Point, ...]:
+    points = [
+        Point(result.candidate.name, result.candidate.policy, *result.prices) for result in measured
+    ]
     if lane:
         points.append(Point(PACED, None, *prices(lane)))
     return tuple(front([(point, point[2:]) for point in points]))

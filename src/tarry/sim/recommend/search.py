@@ -99,50 +99,52 @@ def measure(  # noqa: PLR0913  what to measure, how, and where the results go
         trials: list[list[Trial]] = [[] for _ in worlds]
         given_up = False
         for chance in chances:
-            for world, found in zip(worlds, trials, strict=True):
+            for world, results in zip(worlds, trials, strict=True):
                 if not given_up:
-                    found.append(play(world, size, candidate, chance, watch=CUT * best))
-                    given_up = found[-1].recovery is None
+                    results.append(play(world, size, candidate, chance, watch=CUT * best))
+                    given_up = results[-1].recovery is None
                 on_step()
         plain, more_clients, longer_outage = map(tuple, trials)
         into.append(Measured(candidate, plain, more_clients + longer_outage))
         best = min(best, into[-1].worst)
 
 
-def recovered(found: Sequence[Measured]) -> list[Measured]:
+def recovered(measured: Sequence[Measured]) -> list[Measured]:
     """Return the candidates that recovered in every run; if there are none, all."""
-    return [one for one in found if math.isfinite(one.worst)] or list(found)
+    return [result for result in measured if math.isfinite(result.worst)] or list(measured)
 
 
-def dominates(one: Prices, other: Prices) -> bool:
-    """Return whether `one` is nowhere more expensive than `other`, and somewhere cheaper.
+def dominates(left: Prices, right: Prices) -> bool:
+    """Return whether `left` is nowhere more expensive than `right`, and somewhere cheaper.
 
     >>> dominates((1, 2), (1, 3)), dominates((1, 2), (2, 1))
     (True, False)
     """
-    return one != other and all(mine <= theirs for mine, theirs in zip(one, other, strict=True))
+    return left != right and all(mine <= theirs for mine, theirs in zip(left, right, strict=True))
 
 
-def front(found: Sequence[tuple[Found, Prices]]) -> list[Found]:
+def front(priced: Sequence[tuple[Found, Prices]]) -> list[Found]:
     """Return the Pareto front: what nothing else dominates.
 
     The cheapest by the first criterion comes first.
     """
     kept = [
         (prices, place)
-        for place, (_, prices) in enumerate(found)
-        if not any(dominates(other, prices) for _, other in found)
+        for place, (_, prices) in enumerate(priced)
+        if not any(dominates(other, prices) for _, other in priced)
     ]
-    return [found[place][0] for _, place in sorted(kept)]
+    return [priced[place][0] for _, place in sorted(kept)]
 
 
-def shortlist(found: Sequence[Measured]) -> list[Candidate]:
+def shortlist(measured: Sequence[Measured]) -> list[Candidate]:
     """Return the fastest candidates, and as many spread evenly along the Pareto front."""
-    good = recovered(found)
-    soonest = sorted(good, key=lambda one: one.worst)[:SHORTLIST]
-    along = front([(one, one.prices) for one in good])
+    good = recovered(measured)
+    soonest = sorted(good, key=lambda result: result.worst)[:SHORTLIST]
+    along = front([(result, result.prices) for result in good])
     places = (round(place * (len(along) - 1) / (SHORTLIST - 1)) for place in range(SHORTLIST))
-    return list(dict.fromkeys(one.candidate for one in (*soonest, *(along[at] for at in places))))
+    return list(
+        dict.fromkeys(result.candidate for result in (*soonest, *(along[at] for at in places)))
+    )
 
 
 def lasting(wish: Wish, candidate: Candidate) -> bool:
@@ -155,24 +157,26 @@ def lasting(wish: Wish, candidate: Candidate) -> bool:
     return wish.clients <= OFFERED * wish.capacity * pauses(candidate.policy).mean
 
 
-def chosen(wish: Wish, found: Sequence[Measured]) -> Measured:
+def chosen(wish: Wish, measured: Sequence[Measured]) -> Measured:
     """Return the candidate with the best worst run, or a better one that is close to it.
 
     Better is one that never overloads, and then one that suits single failures, too. If none
     recovers, return the one with the longest waits.
     """
-    best = min(one.worst for one in found)
+    best = min(result.worst for result in measured)
     if math.isinf(best):
-        return max(found, key=lambda one: one.candidate.backoff.ceiling)
+        return max(measured, key=lambda result: result.candidate.backoff.ceiling)
     able = [
-        one
-        for one in found
-        if one.worst <= WORTH * best and one.load <= BEARABLE and lasting(wish, one.candidate)
-    ] or found
-    close = CLOSE * min(one.worst for one in able)
+        result
+        for result in measured
+        if result.worst <= WORTH * best
+        and result.load <= BEARABLE
+        and lasting(wish, result.candidate)
+    ] or measured
+    close = CLOSE * min(result.worst for result in able)
     return min(
-        (one for one in able if one.worst <= close),
-        key=lambda one: (one.peak > 1, not one.candidate.rising, one.worst),
+        (result for result in able if result.worst <= close),
+        key=lambda result: (result.peak > 1, not result.candidate.rising, result.worst),
     )
 
 

@@ -39,12 +39,12 @@ RULES = {"quota": "budget", "ratio": "budget"}
 
 def load(path: str | Path) -> Storm:
     """Read a scenario from a TOML file; it is named after the file."""
-    found = Path(path)
+    file = Path(path)
     try:
-        text = found.read_text(encoding="utf-8-sig")
+        text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise ScenarioError("file", str(path), "text in UTF-8") from None
-    return from_toml(text, found.stem)
+    return from_toml(text, file.stem)
 
 
 def from_toml(text: str, name: str) -> Storm:

@@ -104,8 +104,8 @@ def _recovery(trace: Trace, times: Times) -> float | None:
     first = np.searchsorted(trace.began, times.stop + after)
     last = np.searchsorted(trace.began, times.stop + after + WINDOW)
     back = answered[last] - answered[first] >= ENOUGH * (last - first)
-    found = np.flatnonzero(back & (last > first))
-    return float(after[found[0]]) if found.size else None
+    places = np.flatnonzero(back & (last > first))
+    return float(after[places[0]]) if places.size else None
 
 
 def _worst_amplification(seconds: Seconds, times: Times) -> float | None:

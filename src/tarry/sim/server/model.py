@@ -246,10 +246,10 @@ def _retries_allowed(rule: QuotaRule | RatioRule, calls: float, seconds: float) 
 
 
 def _count(field: str, value: object, most: int) -> int:
-    found = checks.count(field, value)
-    if found > most:
+    number = checks.count(field, value)
+    if number > most:
         raise PolicyError(field, value, f"a whole number from 1 to {most:,}")
-    return found
+    return number
 
 
 def _some_seconds(field: str, value: object) -> float | None:
@@ -267,5 +267,5 @@ def _speed(value: object) -> float:
     return checks.number("slowdown_speed", value, wanted, lambda speed: 0 < speed <= 1)
 
 
-def _above_zero(found: float) -> bool:
-    return found > 0
+def _above_zero(number: float) -> bool:
+    return number > 0

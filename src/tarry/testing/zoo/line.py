@@ -9,6 +9,8 @@ from typing import cast
 
 from msgspec import Struct
 
+from tarry.receive.http1 import RequestReader, read_request
+
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 PIECE = 16 * 1024
 
@@ -38,19 +40,16 @@ class Line:
         self.over = False
         self._reader = reader
         self._writer = writer
+        self._requests = RequestReader()
 
     async def asked(self) -> Asked | None:
         """Read the next request; None if the sender has closed the connection."""
-        try:
-            head = await self.head()
-        except asyncio.IncompleteReadError:
+        request = await read_request(self._requests, self._reader)
+        if request is None:
             return None
-        first, *fields = head.decode("latin-1").split("\r\n")
-        method, path, _ = first.split(" ", 2)
-        pairs = (field.partition(":") for field in fields if field)
-        headers = {name.lower(): value.strip() for name, _, value in pairs}
-        body = await self._reader.readexactly(int(headers.get("content-length", 0)))
-        return Asked(method, path, headers, body)
+        request.check()
+        headers = {name.lower(): value for name, value in request.headers}
+        return Asked(request.method, request.path, headers, request.body)
 
     async def head(self) -> bytes:
         """Read the head of a request."""

@@ -13,6 +13,7 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import Self
 
+from tarry.receive.http1 import RequestError, response
 from tarry.testing.zoo.behaviour import Behaviour
 from tarry.testing.zoo.certificates import ADDRESS, HOST, context
 from tarry.testing.zoo.line import Asked, Line
@@ -112,7 +113,7 @@ class Receiver:
     async def _meet(self, sock: socket.socket, *, calm: bool) -> None:
         """Handle one connection from its beginning to its end."""
         self.connections += not calm
-        with suppress(OSError, asyncio.IncompleteReadError):  # the sender has gone
+        with suppress(OSError, asyncio.IncompleteReadError, RequestError):  # the sender has gone
             line = await self._open(sock, calm=calm)
             try:
                 await self._converse(line, calm=calm)
@@ -137,12 +138,7 @@ class Receiver:
         while not line.over and (asked := await line.asked()):
             self.requests.append(asked)
             if calm or asked.path in {CALM, TRAP}:
-                await line.send(_as_it_should(asked))
+                await line.send(response(200, body=asked.body))
             else:
                 await self.behaviour.play(line)
             line.answered += 1
-
-
-def _as_it_should(asked: Asked) -> bytes:
-    length = str(len(asked.body)).encode()
-    return b"HTTP/1.1 200 OK\r\ncontent-length: " + length + b"\r\n\r\n" + asked.body

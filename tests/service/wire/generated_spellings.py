@@ -30,7 +30,7 @@ _PREFIXES = ("::ffff:", "::", "::ffff:0:", "64:ff9b::", "64:ff9b:1::", "2a00::5e
 
 def generated_urls(count: int, port: int, *, seed: int = 0) -> Iterator[str]:
     """Generate `count` URLs, many of them of this machine; a seed always gives the same ones."""
-    chance = Random(seed)  # noqa: S311  test data, not secrets
+    chance = Random(seed)
     made: set[str] = set()
     while len(made) < count:
         host = chance.choice(_WRITINGS)(chance, _forbidden(chance))

@@ -1,6 +1,6 @@
 import socket
 
-from tarry.testing.spellings import HOSTS, URLS, listed_urls
+from tests.service.wire.spellings import HOSTS, URLS, listed_urls
 
 
 def test_the_list_is_long_and_says_nothing_twice() -> None:

@@ -2,7 +2,7 @@ import socket
 from itertools import islice
 from urllib.parse import urlsplit
 
-from tarry.testing.generated_spellings import generated_urls
+from tests.service.wire.generated_spellings import generated_urls
 
 
 def test_the_same_seed_makes_the_same_urls_and_another_others() -> None:
