@@ -65,7 +65,6 @@ class _Pace(Struct, frozen=True):
     capacity: float | None = None
     down_since: float | None = None
     held_until: float = 0.0
-    whole: int = 0
 
     def comes_first(self, at: float | None) -> float | None:
         """Return when something planned for `at` is sent: not before the endpoint's Retry-After."""
@@ -187,8 +186,6 @@ def _gating(row: LaneRow, origins: Sequence[bytes]) -> tuple[Scope, _Pace]:
     """
     own = _read(row.known.pace)
     whole, group = map(_read, origins or (b"", b""))
-    if not whole.whole:  # written by an earlier version, where one application decided for all
-        whole = _Pace()
     parted = whole.phase is Phase.PACED and group.phase is not Phase.CLOSED
     if not parted and _is_shared(own, whole):
         return Scope.ORIGIN, _held(own, whole)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from tarry.service.dispatch.lane.pending_attempt import settlement
+from tarry.service.dispatch.lane.attempt import settlement
 from tarry.service.dispatch.outcomes.judge import Ruling
 from tarry.service.dispatch.work import Signals, Work
 from tarry.service.model.delivery import Reason, State

@@ -12,11 +12,10 @@ from msgspec.structs import replace
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.lane import answers, phases
 from tarry.service.dispatch.lane.answers import NO_OVERLOAD, take_settlement
+from tarry.service.dispatch.lane.attempt import PendingAttempt
 from tarry.service.dispatch.lane.endpoint_record import SAVED_EVERY
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.lane.pending_attempt import PendingAttempt
-from tarry.service.dispatch.limits import pace_text
-from tarry.service.dispatch.limits.gate import RULE, Gate
+from tarry.service.dispatch.limits.gate import RULE, Gate, read_pace
 from tarry.service.dispatch.origins.evidence import SEVERAL
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.model.attempt import Resent, Settlement, Trigger
@@ -240,7 +239,7 @@ async def test_an_endpoint_that_asks_to_wait_gets_nothing_until_then_and_then_at
         await service.add(9)
         row = await service.store.lane(endpoint.application, endpoint.id)
         now = service.now()
-        held_until = pace_text.read(row.known.pace, now=now).held_until
+        held_until = read_pace(row.known.pace, now=now).held_until
         assert held_until > now + 55  # the next owner of the lane has to wait as well
         await asyncio.sleep(50)
         assert len(service.sender.sent) == 1

@@ -7,11 +7,10 @@ import pytest
 
 from tarry.core.outcome import Kind
 from tarry.core.pace import REMEMBERED, Pace, Phase, Sample
-from tarry.service.dispatch.limits import pace_text
-from tarry.service.dispatch.limits.gate import RULE, Gate
+from tarry.service.dispatch.limits.gate import RULE, Gate, read_pace
 from tarry.service.dispatch.origins.evidence import SEVERAL
 from tarry.service.dispatch.origins.origin import Origin
-from tarry.service.dispatch.origins.shared_record import Fleet, SharedRecord
+from tarry.service.dispatch.origins.shared_record import Fleet, SharedRecord, write_record
 from tarry.service.explain import Scope, origins_of, outlook, waits
 from tarry.service.model.application import Application
 from tarry.service.model.delivery import Reason, State
@@ -72,7 +71,7 @@ async def test_when_the_next_probe_goes_is_on_record_after_each() -> None:
         await asyncio.sleep(600)
         origin = the_origin(service)
         (text,) = await service.store.origins([origin.name])
-        found = pace_text.read(text, now=service.now())
+        found = read_pace(text, now=service.now())
         assert found.probes == origin.gate.pace.probes > 3
         assert found.probe_at == pytest.approx(origin.gate.pace.probe_at, abs=0.001)
 
@@ -412,7 +411,7 @@ async def test_when_the_next_probe_goes_is_on_record_also_if_the_one_that_is_ask
         await service.move(moving, "https://other.example/in")
         await asyncio.sleep(5)
         (text,) = await service.store.origins([origin.name])
-        found = pace_text.read(text, now=service.now())
+        found = read_pace(text, now=service.now())
         assert found.probe_at == pytest.approx(origin.gate.pace.probe_at, abs=0.001)
         assert found.probe_at > service.now()
 
@@ -611,7 +610,7 @@ def test_deliveries_are_counted_each_time_while_an_origin_drains() -> None:
 def test_deliveries_at_other_workers_wait_too() -> None:
     place = Place()
     record = SharedRecord(Fleet("me"), place.context, place.work)
-    record.read(pace_text.write(OPEN, whole=True, workers={"me": 1, "other": 30}))
+    record.read(write_record(OPEN, {"me": 1, "other": 30}))
     whole = place.level(pace=OPEN, record=record)
     group, _ = place.group("a", 4)
     whole.adopt(group)
@@ -1644,7 +1643,7 @@ def test_an_open_group_that_cannot_connect_any_more_opens_the_whole() -> None:
 def a_shared_whole(place: Place, pace: Pace, **workers: int) -> tuple[Origin, FakeLane]:
     """Make a whole with one lane and a record that other workers share."""
     record = SharedRecord(Fleet("me"), place.context, place.work)
-    record.read(pace_text.write(pace, whole=True, workers=workers))
+    record.read(write_record(pace, workers))
     whole = place.level(pace=pace, record=record)
     group = place.level("a")
     whole.adopt(group)

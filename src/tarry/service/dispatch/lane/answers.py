@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from tarry.core.pace import CLOSED, OPEN, Phase
 from tarry.service.dispatch.lane import phases, sending
+from tarry.service.dispatch.lane.attempt import PendingAttempt, settlement
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.lane.pending_attempt import PendingAttempt, settlement
 from tarry.service.dispatch.limits.gate import RULE, Gate
 from tarry.service.dispatch.outcomes.judge import (
     TAKEN,

@@ -12,7 +12,7 @@ from tarry.core.policy import Policy
 from tarry.errors import StoreError
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane import answers, phases, sending
-from tarry.service.dispatch.lane.config import LaneConfig, config
+from tarry.service.dispatch.lane.attempt import LaneConfig, WrittenPolicy, config
 from tarry.service.dispatch.lane.lane import Driver, Lane
 from tarry.service.dispatch.limits.rates import TenantRate
 from tarry.service.dispatch.origins.origins import Origins
@@ -62,7 +62,7 @@ class LaneLoader:
         policy: Policy,
     ) -> None:
         self._store, self._context, self._work, self._shards = store, context, work, shards
-        self._seals, self._egress, self._policy = seals, egress, policy
+        self._seals, self._egress, self._policy = seals, egress, WrittenPolicy.of(policy)
         self.origins = origins
         self._tenant_rates: dict[str, TenantRate] = {}
         self._versions: set[str] = set()
@@ -181,11 +181,12 @@ class LaneLoader:
             fallback=self._policy,
             environment=environment,
         )
-        if lane_config.version not in self._versions:
+        written = lane_config.written
+        if written.version not in self._versions:
             if len(self._versions) >= KNOWN_VERSIONS:
                 self._versions.clear()
-            await self._store.put_policy(lane_config.version, lane_config.document)
-            self._versions.add(lane_config.version)
+            await self._store.put_policy(written.version, written.document)
+            self._versions.add(written.version)
         return lane_config
 
     def _tenant_rate(self, row: LaneRow, held: HeldLease) -> TenantRate:
