@@ -24,7 +24,7 @@ from tarry.service.model.message import Message
 from tarry.service.model.origin import group_name
 from tarry.service.model.waits import WAITS, End
 from tarry.service.model.words import sentence
-from tarry.service.wire import url
+from tarry.service.wire.egress import origin_of
 
 SOON = 1.0
 """A delivery is sent within this many seconds of its due time, if nothing else delays it."""
@@ -135,7 +135,7 @@ def origins_of(row: LaneRow) -> list[str]:
     its URL and not from its own record, which names an origin only once it has data about it.
     """
     try:
-        origin = url.origin_of(row.endpoint.url)
+        origin = origin_of(row.endpoint.url)
     except TarryError:
         return []
     return [origin, group_name(origin, row.application.id)]

@@ -9,7 +9,7 @@ from tarry.core.policy import Policy
 from tarry.service.dispatch.lane.attempt import PendingAttempt, WrittenPolicy, config
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.limits.gate import write_pace
-from tarry.service.dispatch.limits.rates import TenantRate
+from tarry.service.dispatch.limits.shared import TenantRate
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.ownership.held_lease import HeldLease
 from tarry.service.dispatch.ownership.lane_loader import DRIVER

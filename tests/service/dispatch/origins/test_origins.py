@@ -132,15 +132,6 @@ async def test_what_is_open_on_record_of_another_application_holds_nobody_back()
 
 
 @virtually
-async def test_what_an_earlier_version_wrote_of_an_origin_holds_nobody_back() -> None:
-    async with virtual_service() as service:
-        await service.store.learn({AT: write_pace(OPEN)})
-        endpoint = await service.add_endpoint("gw.example")
-        await service.add()
-        await service.until_delivered(endpoint, within=1)
-
-
-@virtually
 async def test_a_whole_that_another_worker_opened_takes_over_the_group_that_was_here() -> None:
     async with virtual_service() as service:
         for number in range(3):

@@ -218,7 +218,7 @@ def test_a_worker_without_lanes_there_is_not_named() -> None:
 
 def test_a_record_of_an_origin_that_is_well_names_nobody() -> None:
     record, _, _ = a_record(me=5, other=7)
-    assert record.next_text(a_gate(Pace()), waiting=5) == b'{"phase":"closed","whole":1}'
+    assert record.next_text(a_gate(Pace()), waiting=5) == b'{"phase":"closed"}'
 
 
 @pytest.mark.parametrize(

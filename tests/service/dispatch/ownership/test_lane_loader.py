@@ -11,7 +11,7 @@ from tarry.core.pace import Phase
 from tarry.core.text import to_json
 from tarry.errors import StoreUnavailable
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.limits.rates import TenantRate
+from tarry.service.dispatch.limits.shared import TenantRate
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.ownership import lane_loader as loader
 from tarry.service.model.delivery import State

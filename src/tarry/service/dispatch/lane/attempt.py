@@ -23,11 +23,10 @@ from tarry.service.model.attempt import Attempt, Settlement, Trigger
 from tarry.service.model.delivery import ENDED
 from tarry.service.model.lane import Due, LaneRow
 from tarry.service.model.policy import read_policy
-from tarry.service.wire.egress import Egress
+from tarry.service.wire.egress import Egress, origin_of
 from tarry.service.wire.exchange import TIMEOUT, Answer, Request, Target
 from tarry.service.wire.seal import Seals, Secrets, opened_headers, opened_secrets
 from tarry.service.wire.sign import Signer
-from tarry.service.wire.url import origin_of
 
 # --- The config ---------------------------------------------------------------------------------
 

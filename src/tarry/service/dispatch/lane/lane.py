@@ -28,7 +28,7 @@ from tarry.service.dispatch.lane.attempt import LaneConfig, PendingAttempt
 from tarry.service.dispatch.lane.backlog import Backlog
 from tarry.service.dispatch.lane.endpoint_record import EndpointRecord, stands
 from tarry.service.dispatch.limits.gate import RULE, Gate, read_pace
-from tarry.service.dispatch.limits.rates import TenantRate
+from tarry.service.dispatch.limits.shared import TenantRate
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.outcomes.blame import LaneBlame
 from tarry.service.dispatch.ownership.held_lease import HeldLease

@@ -14,7 +14,7 @@ from tarry.core.pacer import handed_over, in_a_row, opened, ramped, step
 from tarry.core.probe import probed
 from tarry.core.window import Window
 from tarry.service.dispatch.clock import LONG_AGO
-from tarry.service.dispatch.limits.rates import NO_SPACING, Spacing
+from tarry.service.dispatch.limits.shared import NO_SPACING, Spacing
 
 # --- The gate -----------------------------------------------------------------------------------
 

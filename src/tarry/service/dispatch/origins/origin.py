@@ -246,7 +246,7 @@ class Origin:
 
         So a lane that only fails says nothing about what fails by chance here.
         """
-        if failures or self._history.answers:
+        if failures or self._history is not NO_ANSWERS:
             self._history = self._history.add(1, failures).faded(REMEMBERED)
         if self.whole is not None:
             self.whole.add_success(failures)

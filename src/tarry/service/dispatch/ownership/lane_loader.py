@@ -14,7 +14,7 @@ from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane import answers, phases, sending
 from tarry.service.dispatch.lane.attempt import LaneConfig, WrittenPolicy, config
 from tarry.service.dispatch.lane.lane import Driver, Lane
-from tarry.service.dispatch.limits.rates import TenantRate
+from tarry.service.dispatch.limits.shared import TenantRate
 from tarry.service.dispatch.origins.origins import Origins
 from tarry.service.dispatch.ownership.held_lease import HeldLease
 from tarry.service.dispatch.ownership.shards import Shards

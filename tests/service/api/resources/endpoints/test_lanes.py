@@ -13,7 +13,7 @@ from tarry.service.api.resources.attempts.statuses import StatusText
 from tarry.service.hooks import Hooks
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
-from tarry.service.wire.url import origin_of
+from tarry.service.wire.egress import origin_of
 from tarry.testing.receiver import Receiver
 from tests.service.api.delivering import APP, PATIENT, SLOW, delivering, sent, until
 
