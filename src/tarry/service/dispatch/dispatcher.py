@@ -176,7 +176,7 @@ class Dispatcher:
             policy=self._policy,
         )
         sleep = Sleep(store, context, work, shards)
-        self._writer = writer = SettlementWriter(store, context, work, shards, sleep)
+        self._writer = writer = SettlementWriter(store, context, work, sleep)
         self._owner = Owner(
             store,
             context=context,

@@ -1030,7 +1030,7 @@ def test_failures_are_saved_with_a_delivery_that_failed_for_good() -> None:
     place.outcomes()
     place.work.take_changes()
     write(place, lane, a_due(seq=1), failed(a_due(seq=1)))
-    known = place.work.changes[lane.number].known
+    known = place.work.changes[lane.number][1].known
     assert known is not None
     assert known.failures == 1
 
@@ -1039,7 +1039,7 @@ def test_a_delivery_that_failed_for_good_is_told_to_the_owner_of_its_endpoint() 
     place, lane = a_lane()
     made = failed(a_due(seq=1), reason=Reason.EXHAUSTED, state=State.FAILED)
     write(place, lane, a_due(seq=1), made)
-    (notice,) = place.work.changes[lane.number].notices
+    (notice,) = place.work.changes[lane.number][1].notices
     assert (notice.kind, notice.facts["message"]) == ("message.attempt.exhausted", "msg_sample")
 
 

@@ -47,7 +47,7 @@ def owner_of(service: VirtualService, signals: Signals) -> Owner:
         work=work,
         shards=shards,
         loader=dispatcher.loader,
-        writer=SettlementWriter(store, context, work, shards, sleep),
+        writer=SettlementWriter(store, context, work, sleep),
         signals=signals,
     )
 

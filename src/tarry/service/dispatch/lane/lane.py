@@ -357,4 +357,4 @@ class Lane:
         """Have a change of the endpoint's record written, if there is one."""
         if change is not None and not self.left:
             self.endpoint = stands(self.endpoint, change)
-            self.work.change(change)
+            self.work.change(self, change)
