@@ -372,7 +372,7 @@ def test_a_key_file_that_is_a_folder_or_no_text_is_told(tmp_path: Path) -> None:
 # --- The sealed fields of an endpoint -----------------------------------------------------------
 
 SEALS = Seals([NEW])
-SECRET = "whsec_c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0"  # noqa: S105  made up
+NEWER = "whsec_c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0"
 OLDER = "whsec_b2xkZXIgb2xkZXIgb2xkZXIgb2xkZXIgb2xk"
 APPLICATION = an_application()
 
@@ -383,9 +383,9 @@ def a_secret(endpoint: Endpoint, text: str, expires_at: float | None = None) -> 
 
 def test_secrets_are_opened_the_newest_first_each_with_its_end() -> None:
     endpoint = an_endpoint(APPLICATION)
-    both = (a_secret(endpoint, SECRET), a_secret(endpoint, OLDER, NOON + 60))
+    both = (a_secret(endpoint, NEWER), a_secret(endpoint, OLDER, NOON + 60))
     found = opened_secrets(replace(endpoint, secrets=both), SEALS)
-    assert found == ((SECRET, None), (OLDER, NOON + 60))
+    assert found == ((NEWER, None), (OLDER, NOON + 60))
 
 
 def test_headers_that_were_not_set_are_none() -> None:
@@ -394,7 +394,7 @@ def test_headers_that_were_not_set_are_none() -> None:
 
 def test_what_is_sealed_opens_for_its_endpoint_and_column_alone() -> None:
     endpoint, other = an_endpoint(APPLICATION), an_endpoint(APPLICATION)
-    stolen = replace(other, secrets=(a_secret(endpoint, SECRET),))
+    stolen = replace(other, secrets=(a_secret(endpoint, NEWER),))
     with pytest.raises(SealError):
         opened_secrets(stolen, SEALS)
     swapped = replace(endpoint, headers=SEALS.seal(b"[]", place(endpoint, "secret")))
