@@ -561,7 +561,7 @@ def test_a_probe_that_passes_brings_back_all_lanes_of_its_gate(at: At, answer: A
     place.send(lane).done(answer)
     assert (gate.phase, gate.air) == (Phase.PACED, 0)
     assert lane.gates.phase is Phase.PACED
-    assert lane.gates.group.has_passed_since(place.now)
+    assert lane.gates.group.evidence.has_passed_since(place.now)
 
 
 @pytest.mark.parametrize("at", AT)
@@ -571,7 +571,7 @@ def test_a_probe_that_fails_is_followed_by_a_later_one(at: At) -> None:
     place.send(lane).done(FAILS)
     assert (gate.phase, gate.air, lane.gates.phase) == (Phase.OPEN, 0, Phase.OPEN)
     assert gate.pace.probe_at > place.now
-    assert not lane.gates.group.has_passed_since(place.now)
+    assert not lane.gates.group.evidence.has_passed_since(place.now)
 
 
 def test_a_success_of_a_healthy_lane_is_evidence_for_its_application_and_the_whole() -> None:
@@ -582,8 +582,8 @@ def test_a_success_of_a_healthy_lane_is_evidence_for_its_application_and_the_who
     place.fail(lane, FAILS, times=2)
     trust = lane.allowance.trust
     place.send(lane).done(OK)
-    assert group.has_passed_since(place.now)
-    assert whole.has_passed_since(place.now)
+    assert group.evidence.has_passed_since(place.now)
+    assert whole.evidence.has_passed_since(place.now)
     assert (lane.allowance.failing, lane.allowance.trust) == (0, trust + 1)
 
 
@@ -613,7 +613,7 @@ def test_the_probe_of_a_lane_that_goes_apart_says_nothing_about_its_origin(
     assert pending.gate is lane.gate
     pending.done(answer)
     assert lane.is_apart is not passed  # it goes by the shared gate again once it passed
-    assert not group.has_passed_since(place.now)
+    assert not group.evidence.has_passed_since(place.now)
     assert (group.gate.phase, group.gate.air) == (Phase.PACED, 0)
 
 
@@ -664,7 +664,7 @@ def test_an_application_that_failed_before_the_origin_came_back_does_not_slow_do
     lane = place.lane(group)
     place.now += 1
     if failed_before:
-        group.count(lane, unreachable=False, now=PACED.begun - 1)
+        group.evidence.add_failure(lane, unreachable=False, now=PACED.begun - 1)
     place.send(lane).done(FAILS)
     whole.gate.step(place.now, 1)
     assert whole.gate.pace.recent(place.now) == counts
@@ -679,10 +679,10 @@ def test_what_several_lanes_are_refused_is_the_origin_s_and_what_one_message_is_
     lanes = [place.lane(group) for _ in range(SEVERAL)]
     for lane in lanes:
         place.send(lane).done(FAILS)
-    assert not any(group.refuses(lane) for lane in lanes)
+    assert not any(group.evidence.refuses(lane.number) for lane in lanes)
     for lane in lanes:
         place.send(lane).done(REFUSES)
-    assert all(group.refuses(lane) for lane in lanes)
+    assert all(group.evidence.refuses(lane.number) for lane in lanes)
 
 
 def test_messages_that_are_refused_for_themselves_are_no_evidence_against_an_origin() -> None:
@@ -696,7 +696,7 @@ def test_messages_that_are_refused_for_themselves_are_no_evidence_against_an_ori
         place.now += 1
     for number, lane in enumerate(lanes):
         place.send(lane, seq=number, tries=1, attempts=1).done(REFUSES)
-    assert not any(group.refuses(lane) for lane in lanes)
+    assert not any(group.evidence.refuses(lane.number) for lane in lanes)
 
 
 def test_refusals_through_a_lane_s_own_gate_say_nothing_about_its_origin() -> None:
@@ -705,7 +705,7 @@ def test_refusals_through_a_lane_s_own_gate_say_nothing_about_its_origin() -> No
     lanes = [place.lane(group) for _ in range(SEVERAL)]
     for lane in lanes:
         place.send(lane).done(REFUSES)
-    assert not any(group.refuses(lane) for lane in lanes)
+    assert not any(group.evidence.refuses(lane.number) for lane in lanes)
 
 
 def test_successes_of_healthy_lanes_tell_new_ones_how_much_fails_by_chance_at_their_origin() -> (

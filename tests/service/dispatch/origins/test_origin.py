@@ -1083,10 +1083,10 @@ def test_refusals_of_several_lanes_concern_all_that_were_refused() -> None:
     place = Place()
     group, (*refused, other) = place.group("a", SEVERAL + 1, PACED)
     for lane in refused:
-        assert not group.refuses(refused[0].member)
+        assert not group.evidence.refuses(refused[0].member.number)
         lane.send_and_get(REFUSED)
-    assert all(group.refuses(lane.member) for lane in refused)
-    assert not group.refuses(other.member)
+    assert all(group.evidence.refuses(lane.member.number) for lane in refused)
+    assert not group.evidence.refuses(other.member.number)
 
 
 def test_a_lane_that_is_refused_while_others_pass_is_refused_on_its_own() -> None:
@@ -1096,7 +1096,7 @@ def test_a_lane_that_is_refused_while_others_pass_is_refused_on_its_own() -> Non
     good.send_and_get(TAKEN)
     for lane in (own, *others):
         lane.send_and_get(REFUSED)
-    assert not group.refuses(others[0].member)
+    assert not group.evidence.refuses(others[0].member.number)
 
 
 def test_a_lane_that_passed_again_is_not_refused_on_its_own_any_more() -> None:
@@ -1107,7 +1107,7 @@ def test_a_lane_that_passed_again_is_not_refused_on_its_own_any_more() -> None:
     own.send_and_get(TAKEN)
     for lane in (own, *others):
         lane.send_and_get(REFUSED)
-    assert group.refuses(own.member)
+    assert group.evidence.refuses(own.member.number)
 
 
 def test_a_failure_between_refusals_shows_that_not_all_are_refused() -> None:
@@ -1120,7 +1120,7 @@ def test_a_failure_between_refusals_shows_that_not_all_are_refused() -> None:
         (third, REFUSED),
     ):
         lane.send_and_get(judgement)
-    assert not group.refuses(third.member)
+    assert not group.evidence.refuses(third.member.number)
 
 
 def test_a_probe_that_passes_shows_that_all_earlier_refusals_were_of_their_lanes() -> None:
@@ -1132,7 +1132,7 @@ def test_a_probe_that_passes_shows_that_all_earlier_refusals_were_of_their_lanes
     assert group.gate.phase is Phase.PACED
     for lane in (before, *others):
         lane.send_and_get(REFUSED)
-    assert not group.refuses(others[0].member)
+    assert not group.evidence.refuses(others[0].member.number)
 
 
 def test_no_lane_is_refused_on_its_own_once_all_are_down() -> None:
@@ -1146,7 +1146,7 @@ def test_no_lane_is_refused_on_its_own_once_all_are_down() -> None:
     assert group.gate.phase is Phase.PACED
     for lane in (own, *others):
         lane.send_and_get(REFUSED)
-    assert group.refuses(own.member)
+    assert group.evidence.refuses(own.member.number)
 
 
 def test_a_group_of_which_all_are_refused_opens_at_once_instead_of_slowing_down() -> None:
@@ -1700,12 +1700,12 @@ def test_a_probe_that_passed_at_another_worker_lets_the_lanes_drain_here() -> No
     place = Place()
     whole, lane = a_shared_whole(place, OPEN)
     for _ in range(4):
-        whole.count(lane.member, unreachable=True, now=place.now)
+        whole.evidence.add_failure(lane.member, unreachable=True, now=place.now)
     lane.wait()
     place.push(1)
     whole.come_back(PACED, place.now)
     assert whole.gate.phase is Phase.PACED
-    assert whole.has_passed_since(place.now)
+    assert whole.evidence.has_passed_since(place.now)
     place.push(1)
     assert place.sent == [lane.number]
 

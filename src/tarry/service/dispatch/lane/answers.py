@@ -293,12 +293,16 @@ def _go_apart_if_alone(lane: Lane, judgement: Judgement, now: float) -> None:
     if gates.current is gates.own or leader.gate.phase is not Phase.PACED:
         return
     refused = judgement.verdict is Verdict.REFUSED
-    if refused and not leader.refuses(lane) and lane.blame.refusals >= RULE.failures:
+    if (
+        refused
+        and not leader.evidence.refuses(lane.number)
+        and lane.blame.refusals >= RULE.failures
+    ):
         phases.go_apart(lane, now)
     failing_since = lane.record.failing_since
     enough = RULE.failures if failing_since < leader.gate.pace.begun else NO_OVERLOAD
     down = judgement.verdict is Verdict.FAILED and lane.blame.failures >= enough
-    if down and leader.has_passed_since(failing_since):
+    if down and leader.evidence.has_passed_since(failing_since):
         phases.go_apart(lane, now, failing_since)
 
 
