@@ -11,6 +11,9 @@ from tests.measure.delivery import SOURCES, Tracer, pausing
 from tests.measure.house import files_of_a_delivery
 from tests.project_files import ROOT
 
+MOST_FILES = 50
+"""How many files a reader opens who follows one delivery: fewer is better."""
+
 
 @pytest.mark.slow
 def test_a_delivery_passes_store_dispatcher_and_client_and_nothing_of_start_or_stop() -> None:
@@ -25,6 +28,7 @@ def test_a_delivery_passes_store_dispatcher_and_client_and_nothing_of_start_or_s
     assert files == files_of_a_delivery(ROOT)
     assert not {"service/build.py", "service/hooks.py", "service/store/migrate.py"} & set(files)
     assert not [file for file in files if file.startswith("service/dispatch/upkeep/")]
+    assert len(files) <= MOST_FILES, "\n".join(files)
 
 
 def test_only_functions_count_and_only_while_the_tracer_is_on() -> None:
