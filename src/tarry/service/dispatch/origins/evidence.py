@@ -1,7 +1,8 @@
 """Evidence that an origin is in trouble: for one lane, one application or all applications.
 
-- `Failures` and `Refusals` are frozen values. All healthy origins share the same two.
-- `Evidence` has those of one level of an origin, and concludes from them what the origin does.
+- `Failures` is a frozen value. All healthy origins share the same one.
+- `Evidence` has the failures, refusals and holds of one level of an origin. It says what they
+  prove.
 """
 
 import math
@@ -92,48 +93,7 @@ def _with(kept: frozenset[Item], item: Item) -> frozenset[Item]:
     return kept if len(kept) >= SEVERAL else kept | {item}
 
 
-# --- Refusals -----------------------------------------------------------------------------------
-
-
-class Refusals(Struct, frozen=True):
-    """The lanes that were refused since the last success; `own` holds lanes refused before it.
-
-    A refusal before others passed concerns that lane alone. `is_news` says that the last lane was
-    refused for the first time, so its refusal may concern that lane alone.
-    """
-
-    lanes: frozenset[int] = _NO_LANES
-    own: frozenset[int] = _NO_LANES
-    is_news: bool = False
-
-    @property
-    def of_all(self) -> bool:
-        """Whether enough lanes are refused to conclude that the origin refuses all."""
-        return len(self.lanes) >= SEVERAL
-
-    def add(self, lane: int) -> "Refusals":
-        """Return these with one more lane."""
-        return Refusals(self.lanes | {lane}, self.own, lane not in self.lanes)
-
-    def passed(self, lanes: Iterable[int]) -> "Refusals":
-        """Return these after a success: the refusals of these lanes concern them alone."""
-        return Refusals(_NO_LANES, self.own.union(lanes), self.is_news)
-
-    def taken(self, lane: int) -> "Refusals":
-        """Return these after a delivery of this lane passed: it is not refused any more."""
-        return Refusals(self.lanes, self.own - {lane}, self.is_news) if lane in self.own else self
-
-    def failed(self) -> "Refusals":
-        """Return these after a failure other than a refusal: they no longer concern all lanes."""
-        return Refusals(_NO_LANES, self.own, self.is_news)
-
-    def opened(self) -> "Refusals":
-        """Return these after the gate opened: no lane is an exception any more."""
-        return Refusals(self.lanes, _NO_LANES, self.is_news)
-
-
 NO_FAILURES = Failures()
-NO_REFUSALS = Refusals()
 NO_ANSWERS = Sample()
 """The shared history of all levels without one: there may be as many as lanes."""
 
@@ -148,26 +108,34 @@ class Evidence:
     against the whole, and so are attempts that cannot connect.
     """
 
-    __slots__ = ("_held", "_of_group", "failures", "history", "passed_at", "refusals")
+    __slots__ = (
+        *("_held", "_of_group", "failures", "history", "is_new_refusal", "passed_at", "refused"),
+        "refused_alone",
+    )
 
     def __init__(self, *, of_group: bool, now: float) -> None:
         self._of_group = of_group
-        self.failures, self.refusals = NO_FAILURES, NO_REFUSALS
+        self.failures = NO_FAILURES
         self.history = NO_ANSWERS
         """The latest answers to closed lanes, since one first failed and passed again."""
         # As if an attempt had just passed: gates that are open already are no evidence.
         self.passed_at = now - RULE.silence
+        self.refused = self.refused_alone = _NO_LANES
+        """The lanes that were refused since the last success, and those whose refusals concern them
+        alone: they were refused before others passed."""
+        self.is_new_refusal = False
+        """Whether the last lane was refused for the first time: it may concern that lane alone."""
         self._held: dict[int | str, float] = NOTHING
         """Until when a 429 asked lanes of a group, or applications of a whole, to wait."""
 
     # --- Successes ------------------------------------------------------------------------------
 
     def passed(self, now: float, refused: Iterable[int]) -> None:
-        """Drop the evidence: an attempt passed. So the refusals of these lanes are their own."""
+        """Drop the evidence: an attempt passed. So these lanes were refused alone."""
         self.passed_at = now
         self.failures = NO_FAILURES
-        if self.refusals.lanes:
-            self.refusals = self.refusals.passed(refused)
+        if self.refused:
+            self.refused, self.refused_alone = _NO_LANES, self.refused_alone.union(refused)
         self._held = NOTHING
 
     def assume_success(self, now: float) -> None:
@@ -234,23 +202,29 @@ class Evidence:
 
     def add_refusal(self, lane: int) -> None:
         """Count a refusal of a lane, until an attempt passes."""
-        self.refusals = self.refusals.add(lane)
+        self.is_new_refusal = lane not in self.refused
+        self.refused |= {lane}
+
+    @property
+    def refuses_all(self) -> bool:
+        """Whether enough lanes are refused to conclude that the origin refuses all."""
+        return len(self.refused) >= SEVERAL
 
     def refuses(self, lane: int) -> bool:
         """Return whether a lane was refused along with enough others to blame the origin."""
-        return self.refusals.of_all and lane in self.refusals.lanes
+        return self.refuses_all and lane in self.refused
 
     def accepts(self, lane: int) -> None:
         """Count a lane as not refused any more: a delivery of it passed."""
-        self.refusals = self.refusals.taken(lane)
+        self.refused_alone -= {lane}
 
     def fails_otherwise(self) -> None:
         """Let refusals no longer concern all lanes: there are other failures."""
-        self.refusals = self.refusals.failed()
+        self.refused = _NO_LANES
 
     def opened(self) -> None:
         """Count no lane as an exception any more: the gate opened."""
-        self.refusals = self.refusals.opened()
+        self.refused_alone = _NO_LANES
 
     def hold(self, who: int | str, until: float, now: float) -> float | None:
         """Remember which lane or application has to wait.

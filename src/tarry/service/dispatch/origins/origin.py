@@ -188,7 +188,7 @@ class Origin:
 
         While the origin refuses several lanes, so is a lane that was not refused yet.
         """
-        return lane.is_well or (self.evidence.refusals.of_all and not lane.refusals)
+        return lane.is_well or (self.evidence.refuses_all and not lane.refusals)
 
     def _is_past_doubt(self, lane: Member) -> bool:
         """Return whether a lane drains at the pace without doubt.
@@ -270,7 +270,7 @@ class Origin:
     def clear(self, now: float) -> None:
         """Drop the evidence of failures and holds at this level: an attempt passed."""
         evidence = self.evidence
-        evidence.passed(now, self._refused_before() if evidence.refusals.lanes else ())
+        evidence.passed(now, self._refused_before() if evidence.refused else ())
         if self.gate.pace.held_until:
             self.gate.hold(0.0)
             self.change()
@@ -278,13 +278,13 @@ class Origin:
     def _refused_before(self) -> Iterable[int]:
         """Return the lanes that were refused: if others pass, the refusals are their own."""
         if self.gate.phase is not Phase.OPEN:
-            return self.evidence.refusals.lanes
+            return self.evidence.refused
         # Also those refused before the gate opened; they may be many, but this is rare.
         return [lane.number for lane in self._lanes() if lane.refusals]
 
     def refused(self, lane: Member) -> None:
         """Count a refusal of a lane at this gate, until an attempt passes."""
-        if lane.number in self.evidence.refusals.own and self.gate.phase is Phase.PACED:
+        if lane.number in self.evidence.refused_alone and self.gate.phase is Phase.PACED:
             return  # others passed after an earlier refusal of this lane
         self.evidence.add_refusal(lane.number)
 
@@ -359,15 +359,15 @@ class Origin:
 
         A refusal may concern one endpoint, and any answer at a whole may concern one application.
         """
-        queue, refusals, failures = self._queue, self.evidence.refusals, self.evidence.failures
+        queue, evidence = self._queue, self.evidence
         if queue is None:
             return
         if refused:
-            news = refusals.is_news and not refusals.of_all
-            asks = news and queue.has_lanes_but(refusals.lanes)
+            news = evidence.is_new_refusal and not evidence.refuses_all
+            asks = news and queue.has_lanes_but(evidence.refused)
         else:
-            news = not self.application and failures.is_news(before)
-            asks = news and queue.has_applications_but(failures.answered)
+            news = not self.application and evidence.failures.is_news(before)
+            asks = news and queue.has_applications_but(evidence.failures.answered)
         if asks:
             queue.ask_another(now)
         else:
