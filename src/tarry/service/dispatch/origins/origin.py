@@ -26,7 +26,6 @@ from tarry.service.dispatch.origins.evidence import Evidence, Failures
 from tarry.service.dispatch.origins.member import Member
 from tarry.service.dispatch.origins.shared_record import SharedRecord
 from tarry.service.dispatch.origins.turn_queue import TurnQueue
-from tarry.service.dispatch.outcomes.judge import Judgement
 from tarry.service.dispatch.sparse import NOTHING, put_one, without_one
 from tarry.service.dispatch.work import Work
 from tarry.service.model.origin import group_name
@@ -98,7 +97,7 @@ class Origin:
         """Whether its lanes go by its gate and not by their own."""
         return self.gate.phase is not CLOSED
 
-    def _group_of(self, lane: Member) -> "Origin":
+    def group_of(self, lane: Member) -> "Origin":
         """Return the group that a lane of this level belongs to."""
         return self if self.application else self.groups[lane.tenant]
 
@@ -198,7 +197,7 @@ class Origin:
         if self.application or lane.is_well:
             return True
         begun = self.gate.pace.begun
-        passed = self._group_of(lane).evidence.has_passed_since(begun)
+        passed = self.group_of(lane).evidence.has_passed_since(begun)
         return passed and not lane.has_failed_since(begun)
 
     def serve(self) -> None:
@@ -212,27 +211,26 @@ class Origin:
         if self.whole is not None:
             self.whole.serve()
 
-    # --- What its lanes saw ---------------------------------------------------------------------
+    def ask_another(self, now: float, *, refused: bool, before: Failures) -> None:
+        """Send the next probe at once if the last one says little about the other lanes.
 
-    def saw_failure(self, lane: Member, *, unreachable: bool, now: float) -> None:
-        """Count a failure of a lane of this group that goes by its own gate."""
-        if self.whole is not None:
-            self.whole.blame(lane, lane.gate, unreachable=unreachable, now=now)
-        if len(self.lanes) > 1 and self.leader is self:
-            self.blame(lane, lane.gate, unreachable=unreachable, now=now)
-
-    def blame(self, lane: Member, gate: Gate, *, unreachable: bool, now: float) -> None:
-        """Count a failure of a lane that goes by another `gate`, and open this one if it is down.
-
-        A gate that was open before another lane passed is no evidence, and a failure by chance is
-        none either.
+        A refusal may concern one endpoint, and any answer at a whole may concern one application.
         """
-        known = gate.phase is Phase.OPEN and gate.pace.down_since <= self.evidence.passed_at
-        if self.shared or ((known or gate.fails_by_chance) and not unreachable):
+        queue, evidence = self._queue, self.evidence
+        if queue is None:
             return
-        self.evidence.add_failure(lane, unreachable=unreachable, now=now)
-        if not self._open_whole(now) and self.evidence.is_down(now):
-            self.open(now)
+        if refused:
+            news = evidence.is_new_refusal and not evidence.refuses_all
+            asks = news and queue.has_lanes_but(evidence.refused)
+        else:
+            news = not self.application and evidence.failures.is_news(before)
+            asks = news and queue.has_applications_but(evidence.failures.answered)
+        if asks:
+            queue.ask_another(now)
+        else:
+            queue.make_up()
+
+    # --- What its lanes saw ---------------------------------------------------------------------
 
     def add_success(self, failures: int) -> None:
         """Count a success of a closed lane, and its failures just before, at both levels."""
@@ -249,7 +247,7 @@ class Origin:
         """This group, and its whole if there is one."""
         return (self,) if self.whole is None else (self, self.whole)
 
-    def _open_whole(self, now: float) -> bool:
+    def open_whole(self, now: float) -> bool:
         """Make and open the whole if this group cannot connect and there is no whole yet."""
         alone = self.whole is None and self.application
         if not alone or not self.evidence.cannot_connect(now):
@@ -282,12 +280,6 @@ class Origin:
         # Also those refused before the gate opened; they may be many, but this is rare.
         return [lane.number for lane in self._lanes() if lane.refusals]
 
-    def refused(self, lane: Member) -> None:
-        """Count a refusal of a lane at this gate, until an attempt passes."""
-        if lane.number in self.evidence.refused_alone and self.gate.phase is Phase.PACED:
-            return  # others passed after an earlier refusal of this lane
-        self.evidence.add_refusal(lane.number)
-
     def held(self, lane: Member, until: float, now: float) -> None:
         """Note that a 429 asked a lane of this group to wait.
 
@@ -304,74 +296,6 @@ class Origin:
             self._get_a_gate()
             self.gate.hold(max(self.gate.pace.held_until, all_until))
             self.change()  # for `explain`
-
-    def answered(self, lane: Member, judgement: Judgement, now: float) -> None:
-        """Evaluate an answer that this gate has counted."""
-        evidence = self.evidence
-        before = evidence.failures
-        if judgement.alive:
-            self._group_of(lane).passed(now)
-            evidence.accepts(lane.number)
-        elif not judgement.private:
-            evidence.fails_otherwise()
-            self._failed(lane, unreachable=judgement.unreachable, now=now)
-        elif evidence.refuses(lane.number):
-            self._failed(lane, unreachable=False, now=now)
-            self._refused_all(self._group_of(lane), now)
-        if self.gate.phase is Phase.OPEN:
-            self._ask_another(now, refused=judgement.private, before=before)
-            self.tick(now)
-        self.serve()
-
-    def _failed(self, lane: Member, *, unreachable: bool, now: float) -> None:
-        """Count a failure at this gate for both levels."""
-        self.evidence.add_failure(lane, unreachable=unreachable, now=now)
-        group = self._group_of(lane)
-        if self is not group:
-            group.evidence.add_failure(lane, unreachable=unreachable, now=now)
-            alone = group.evidence.fails_alone(self.evidence.passed_at)
-            if self.gate.phase is Phase.PACED and alone:
-                self._part(group, now)
-        elif self.whole is not None:
-            self.whole.blame(lane, self.gate, unreachable=unreachable, now=now)
-        elif self.gate.phase is Phase.OPEN:
-            self._open_whole(now)
-
-    def _refused_all(self, group: "Origin", now: float) -> None:
-        """Open a paced gate at once if all are refused: a slower pace does not help."""
-        if self.gate.phase is not Phase.PACED:
-            return
-        if self.evidence.is_down(now):
-            self.open(now)
-        elif self is not group and group.evidence.is_down(now):
-            self._part(group, now)
-
-    def spares(self, lane: Member) -> bool:
-        """Return whether a failure of this lane is no evidence against the pace of this gate.
-
-        This applies to an application that has only failed since before the gate came back.
-        """
-        group = self._group_of(lane)
-        return self is not group and group.evidence.has_failed_since(self.gate.pace.begun)
-
-    def _ask_another(self, now: float, *, refused: bool, before: Failures) -> None:
-        """Send the next probe at once if the last one says little about the other lanes.
-
-        A refusal may concern one endpoint, and any answer at a whole may concern one application.
-        """
-        queue, evidence = self._queue, self.evidence
-        if queue is None:
-            return
-        if refused:
-            news = evidence.is_new_refusal and not evidence.refuses_all
-            asks = news and queue.has_lanes_but(evidence.refused)
-        else:
-            news = not self.application and evidence.failures.is_news(before)
-            asks = news and queue.has_applications_but(evidence.failures.answered)
-        if asks:
-            queue.ask_another(now)
-        else:
-            queue.make_up()
 
     # --- Changes of its gate --------------------------------------------------------------------
 
@@ -422,7 +346,7 @@ class Origin:
         """Tell the lanes that the gate is in another phase."""
         phase = self.gate.phase
         if phase is Phase.OPEN and not self.evidence.is_common:
-            if not self._open_whole(now):
+            if not self.open_whole(now):
                 self._disband(now)
             return
         lanes = list(self._lanes())
@@ -458,7 +382,7 @@ class Origin:
         for group in list(self.groups.values()):
             group.whole_disbanded(now, capacity)
 
-    def _part(self, group: "Origin", now: float) -> None:
+    def let_part(self, group: "Origin", now: float) -> None:
         """Let a group leave this whole: it fails alone."""
         log.info("the lanes of %s to %s fail alone", group.application, self.place)
         for lane in group.lanes.values():
