@@ -234,18 +234,14 @@ class Origin:
 
     def add_success(self, failures: int) -> None:
         """Count a success of a closed lane, and its failures just before, at both levels."""
-        for level in self._levels:
-            level.evidence.add_success(failures)
+        self.evidence.add_success(failures)
+        if self.whole is not None:
+            self.whole.evidence.add_success(failures)
 
     @property
     def history(self) -> Sample:
         """The latest answers at this origin, for lanes that have few of their own."""
-        return self._levels[-1].evidence.history
-
-    @property
-    def _levels(self) -> "tuple[Origin, ...]":
-        """This group, and its whole if there is one."""
-        return (self,) if self.whole is None else (self, self.whole)
+        return (self.whole or self).evidence.history
 
     def open_whole(self, now: float) -> bool:
         """Make and open the whole if this group cannot connect and there is no whole yet."""
@@ -257,13 +253,15 @@ class Origin:
 
     def reached(self) -> None:
         """Note at both levels that a lane of this group got an answer, even if it is a failure."""
-        for level in self._levels:
-            level.evidence.reached()
+        self.evidence.reached()
+        if self.whole is not None:
+            self.whole.evidence.reached()
 
     def passed(self, now: float) -> None:
         """Drop the evidence at both levels: a lane of this group passed."""
-        for level in self._levels:
-            level.clear(now)
+        self.clear(now)
+        if self.whole is not None:
+            self.whole.clear(now)
 
     def clear(self, now: float) -> None:
         """Drop the evidence of failures and holds at this level: an attempt passed."""
