@@ -331,6 +331,112 @@ def test_an_application_of_which_all_are_refused_parts_from_a_whole_that_drains(
     assert (b.leader, whole.gate.phase) == (whole, Phase.PACED)
 
 
+# --- Which lane is probed next
+
+
+def test_a_lane_that_is_refused_as_the_first_gives_the_probe_to_another_at_once() -> None:
+    place = Place()
+    _, lanes = place.group("a", SEVERAL + 1, OPEN)
+    for lane in lanes:
+        lane.is_well = False
+        lane.wait()
+    place.push(31)
+    for number in range(SEVERAL):
+        assert place.sent == [lane.number for lane in lanes[: number + 1]]
+        lanes[number].get(REFUSED)
+    assert len(place.sent) == SEVERAL  # several are refused: that is evidence enough
+
+
+def test_a_lane_that_is_refused_does_not_give_the_probe_to_one_that_was_refused() -> None:
+    place = Place()
+    _, (first, second) = place.group("a", 2, OPEN)
+    for lane in (first, second):
+        lane.is_well = False
+        lane.wait()
+    place.push(31)
+    first.wait()
+    first.get(REFUSED)
+    second.get(REFUSED)
+    assert place.sent == [first.number, second.number]
+
+
+def test_an_application_that_fails_as_the_first_gives_the_probe_to_another_at_once() -> None:
+    place = Place()
+    groups = [place.group(name, 2) for name in "ab"]
+    place.make_whole(*(group for group, _ in groups), pace=OPEN)
+    lanes = [lane for _, lanes in groups for lane in lanes]
+    for lane in lanes:
+        lane.is_well = False
+        lane.wait()
+    place.push(31)
+    assert place.sent == [lanes[0].number]
+    lanes[0].get(FAILED)
+    assert place.sent == [lanes[0].number, lanes[2].number]
+    lanes[2].get(FAILED)
+    assert len(place.sent) == 2  # both applications have been asked
+
+
+def test_a_probe_that_cannot_connect_says_enough_about_all_applications() -> None:
+    place = Place()
+    groups = [place.group(name, 1) for name in "ab"]
+    place.make_whole(*(group for group, _ in groups), pace=OPEN)
+    for _, (lane,) in groups:
+        lane.is_well = False
+        lane.wait()
+    place.push(31)
+    groups[0][1][0].get(UNREACHABLE)
+    assert len(place.sent) == 1
+
+
+def test_a_failure_in_a_group_gives_the_probe_to_nobody() -> None:
+    place = Place()
+    group, lanes = place.group("a", 2, OPEN)
+    for lane in lanes:
+        lane.is_well = False
+        lane.wait()
+    place.push(31)
+    group.saved()
+    lanes[0].get(FAILED)
+    assert place.sent == [lanes[0].number]
+    assert group.is_changed  # `explain` reads when the next probe goes
+
+
+def test_a_probe_that_went_early_delays_the_next_one() -> None:
+    place = Place()
+    group, (failing, well) = place.group("a", 2, OPEN)
+    failing.is_well = False
+    failing.wait()
+    well.wait()
+    assert place.sent == [well.number]
+    planned = group.gate.pace.probe_at
+    well.get(FAILED)
+    assert group.gate.pace.probe_at == planned + 30
+
+
+def test_in_a_new_outage_a_lane_that_is_well_goes_at_once_again() -> None:
+    place = Place()
+    group, (first, second) = place.group("a", 2, OPEN)
+    first.wait()
+    assert place.sent == [first.number]
+    place.push(1)
+    group.come_back(PACED, place.now)  # a probe of another worker passed
+    assert group.gate.phase is Phase.PACED
+    group.open(place.now)
+    second.wait()
+    assert place.sent == [first.number, second.number]
+
+
+def test_an_answer_gives_the_turn_to_the_next_lane_while_an_origin_drains() -> None:
+    place = Place()
+    group, (first, second) = place.group("a", 2, PACED)
+    group.gate.air = group.gate.pace.room()
+    second.wait()
+    place.push(1)
+    assert place.sent == []
+    first.get(TAKEN)
+    assert place.sent == [second.number]
+
+
 # --- Applications that fail alone
 
 

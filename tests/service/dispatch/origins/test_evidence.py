@@ -174,6 +174,33 @@ def test_shortly_after_a_success_nothing_is_proved() -> None:
         assert found.cannot_connect(now) is proved
 
 
+def test_at_a_new_origin_failures_prove_it_at_once() -> None:
+    found = Evidence(of_group=True, now=NOON)
+    assert not found.is_new_refusal
+    add(found, *OF_ONE)
+    assert found.is_down(NOON + 0.01)
+
+
+def test_a_success_is_kept_in_mind_and_failures_before_it_prove_nothing() -> None:
+    found = evidence()
+    add(found, *OF_ONE)
+    assert not found.has_passed_since(NOON)
+    found.passed(NOON, ())
+    assert found.has_passed_since(NOON)
+    assert not found.has_passed_since(NOON + 1)
+    assert not found.is_down(NOON + 600)
+    assert found.failures is NO_FAILURES
+
+
+def test_failures_that_are_counted_anew_prove_nothing_but_since_when_there_are_some() -> None:
+    found = evidence()
+    add(found, *OF_ONE)
+    found.count_anew()
+    assert not found.is_down(NOON)
+    assert found.has_failed_since(NOON + 1)
+    assert not found.has_failed_since(NOON)
+
+
 def test_who_failed_before_others_passed_fails_alone() -> None:
     found = evidence()
     add(found, *OF_ONE[:-1])
