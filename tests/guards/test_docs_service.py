@@ -27,7 +27,7 @@ from tarry.service.model.words import REASONS, STATES, state_of
 from tarry.service.settings import Settings
 from tarry.service.store import contract
 from tarry.service.store.migrate import steps
-from tarry.service.wire import client, exchange, http1, sign, url
+from tarry.service.wire import client, egress, exchange, http1, sign
 from tarry.testing import zoo
 from tarry.testing.store_contract import TOPICS
 
@@ -138,7 +138,7 @@ LIMITS = {
     "connection": f"TLS included | {exchange.CONNECT_TIMEOUT:g} s",
     "interim": f"(1xx) | {http1.MOST_INTERIM} |",
     "idle": f"{client.MOST_IDLE:,}, each for {client.IDLE_TIME:g} s",
-    "URL": f"{url.LONGEST:,} characters",
+    "URL": f"{egress.LONGEST_URL:,} characters",
     "headers": f"up to {sign.MOST_HEADERS} headers of its own, {sign.MOST_HEADER_BYTES // KIB} KiB",
 }
 

@@ -10,7 +10,7 @@ import pytest
 
 from tarry.core.outcome import Kind
 from tarry.core.pace import Phase
-from tarry.service.dispatch.limits import pace_text
+from tarry.service.dispatch.limits.gate import read_pace
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.origins.record_exchange import LOOK
 from tarry.service.dispatch.origins.shared_record import AHEAD, LOT
@@ -194,7 +194,7 @@ async def test_when_the_worker_that_probes_dies_another_one_sends_the_next_probe
             await asyncio.sleep(0.001)
         await dying.crash()  # its probe is claimed, and nobody will say what came of it
         (text,) = await first.store.origins([AT])
-        next_at = pace_text.read_whole(text, now=first.now()).probe_at
+        next_at = read_pace(text, now=first.now()).probe_at
         assert first.now() + AHEAD - 0.1 <= next_at <= first.now() + 35
         fleet.gateway.at.clear()
         await asyncio.sleep(next_at + LOT + 0.1 - first.now())

@@ -24,7 +24,7 @@ HELD = b'{"phase":"paced","rate":120.0,"held_until":1800000600.0}'
 
 def whole(pace: bytes) -> list[bytes]:
     """The records of an origin that is like this, with nothing of the application alone."""
-    return [pace[:-1] + b',"whole":1}', b""]
+    return [pace, b""]
 
 
 def of_application(pace: bytes) -> list[bytes]:
@@ -295,11 +295,6 @@ def test_an_application_that_stays_open_while_its_origin_comes_back_goes_by_itse
     both = [*whole(OPEN)[:1], PACED]
     ahead = outlook(a_row(), now=NOON, origins=both)
     assert (ahead.phase, ahead.scope) == (Phase.OPEN, Scope.ORIGIN)
-
-
-def test_what_an_earlier_version_wrote_of_an_origin_holds_nobody_back() -> None:
-    ahead = outlook(a_row(), now=NOON, origins=[OPEN, b""])
-    assert (ahead.phase, ahead.scope) == (Phase.CLOSED, Scope.ENDPOINT)
 
 
 def test_a_sentence_names_a_failure_that_the_endpoints_of_an_application_share() -> None:

@@ -20,10 +20,10 @@ from tarry.service.store.contract import Store
 from tarry.service.store.migrate import Migrator
 from tarry.service.wire import tls
 from tarry.service.wire.client import Client
+from tarry.service.wire.dial import Resolver
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.exchange import Sender
 from tarry.service.wire.proxy import Proxy
-from tarry.service.wire.resolve import Resolver
 from tarry.service.wire.seal import Seals, key_file
 
 if TYPE_CHECKING:

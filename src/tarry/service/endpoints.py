@@ -9,7 +9,6 @@ import msgspec
 from msgspec.structs import replace
 
 from tarry.errors import NotFound, SealError, SettingsError
-from tarry.service.dispatch.lane.config import opened_headers, opened_secrets, place
 from tarry.service.fields import EndpointFields, check_seconds, checked_endpoint
 from tarry.service.model import ids
 from tarry.service.model.application import Application
@@ -18,7 +17,7 @@ from tarry.service.model.lane import Noting
 from tarry.service.model.task import Task
 from tarry.service.store.contract import Store
 from tarry.service.wire.egress import Egress
-from tarry.service.wire.seal import Seals
+from tarry.service.wire.seal import Seals, opened_headers, opened_secrets, place
 from tarry.service.wire.secret import check_secret, generate_shared
 from tarry.service.wire.sign import check_headers
 

@@ -24,7 +24,7 @@ from tarry.service.model.message import Message
 from tarry.service.model.origin import group_name
 from tarry.service.model.waits import WAITS, End
 from tarry.service.model.words import sentence
-from tarry.service.wire import url
+from tarry.service.wire.egress import origin_of
 
 SOON = 1.0
 """A delivery is sent within this many seconds of its due time, if nothing else delays it."""
@@ -65,7 +65,6 @@ class _Pace(Struct, frozen=True):
     capacity: float | None = None
     down_since: float | None = None
     held_until: float = 0.0
-    whole: int = 0
 
     def comes_first(self, at: float | None) -> float | None:
         """Return when something planned for `at` is sent: not before the endpoint's Retry-After."""
@@ -136,7 +135,7 @@ def origins_of(row: LaneRow) -> list[str]:
     its URL and not from its own record, which names an origin only once it has data about it.
     """
     try:
-        origin = url.origin_of(row.endpoint.url)
+        origin = origin_of(row.endpoint.url)
     except TarryError:
         return []
     return [origin, group_name(origin, row.application.id)]
@@ -187,8 +186,6 @@ def _gating(row: LaneRow, origins: Sequence[bytes]) -> tuple[Scope, _Pace]:
     """
     own = _read(row.known.pace)
     whole, group = map(_read, origins or (b"", b""))
-    if not whole.whole:  # written by an earlier version, where one application decided for all
-        whole = _Pace()
     parted = whole.phase is Phase.PACED and group.phase is not Phase.CLOSED
     if not parted and _is_shared(own, whole):
         return Scope.ORIGIN, _held(own, whole)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from tarry.service.dispatch.lane.pending_attempt import settlement
+from tarry.service.dispatch.lane.attempt import settlement
 from tarry.service.dispatch.outcomes.judge import Ruling
 from tarry.service.dispatch.work import Signals, Work
 from tarry.service.model.delivery import Reason, State
@@ -32,7 +32,7 @@ PUT: dict[str, tuple[str, Put]] = {
     "finished": ("settle", finish),
     "changes": (
         "settle",
-        lambda work, lane: work.change(Change(lane=id(lane), epoch=1, at=NOON)),
+        lambda work, lane: work.change(lane, Change(lane=id(lane), epoch=1, at=NOON)),
     ),
     "hungry": ("feed", Work.feed),
     "resting": ("settle", Work.let_rest),
@@ -90,7 +90,7 @@ def test_outcomes_count_until_they_are_written_also_those_that_were_put_back() -
 def test_what_could_not_be_written_wakes_the_loop_that_writes_it() -> None:
     signals = Signals()
     work = Work[FakeLane](signals)
-    work.put_back_change(Change(lane=7, epoch=1, at=NOON))
+    work.put_back_change(FakeLane(), Change(lane=7, epoch=1, at=NOON))
     assert set_ones(signals) == ["settle"]
     finish(work, FakeLane())
     batch = work.take_finished(1)
@@ -155,6 +155,12 @@ def test_a_settlement_that_the_store_did_not_take_has_the_leases_checked() -> No
     assert set_ones(signals) == ["renew"]
 
 
+def test_a_lost_report_of_woken_lanes_has_all_shards_looked_through() -> None:
+    signals = Signals()
+    Work[FakeLane](signals).look_through_shards()
+    assert set_ones(signals) == ["own"]
+
+
 def test_what_is_new_of_an_origin_wakes_the_loop_that_shares_it() -> None:
     signals = Signals()
     Work[FakeLane](signals).write_origins()
@@ -164,12 +170,13 @@ def test_what_is_new_of_an_origin_wakes_the_loop_that_shares_it() -> None:
 def test_changes_of_one_lane_are_written_as_one() -> None:
     work = Work[FakeLane](Signals())
     told = a_notice(an_endpoint("app_1"))
-    work.change(Change(lane=7, epoch=1, at=1.0, known=Known(failures=1), notices=(told,)))
-    work.change(Change(lane=7, epoch=1, at=2.0, known=Known(failures=2)))
-    work.change(Change(lane=8, epoch=1, at=3.0))
+    old, new, other = FakeLane(), FakeLane(), FakeLane()  # the second is the same, loaded anew
+    work.change(old, Change(lane=7, epoch=1, at=1.0, known=Known(failures=1), notices=(told,)))
+    work.change(new, Change(lane=7, epoch=1, at=2.0, known=Known(failures=2)))
+    work.change(other, Change(lane=8, epoch=1, at=3.0))
     joined = Change(lane=7, epoch=1, at=2.0, known=Known(failures=2), notices=(told,))
-    assert work.take_changes() == {7: joined, 8: Change(lane=8, epoch=1, at=3.0)}
-    assert work.take_changes() == {}
+    assert work.take_changes() == [(new, joined), (other, Change(lane=8, epoch=1, at=3.0))]
+    assert work.take_changes() == []
 
 
 def test_a_change_that_could_not_be_written_is_kept_but_later_ones_count_more() -> None:
@@ -178,9 +185,10 @@ def test_a_change_that_could_not_be_written_is_kept_but_later_ones_count_more() 
     old = Change(
         lane=7, epoch=1, at=1.0, known=Known(failures=1), standing=Standing.PARKED, notices=(first,)
     )
-    work.put_back_change(old)
-    assert work.take_changes() == {7: old}
-    work.change(Change(lane=7, epoch=1, at=2.0, known=Known(failures=2), notices=(second,)))
-    work.put_back_change(old)
+    before, after = FakeLane(), FakeLane()
+    work.put_back_change(before, old)
+    assert work.take_changes() == [(before, old)]
+    work.change(after, Change(lane=7, epoch=1, at=2.0, known=Known(failures=2), notices=(second,)))
+    work.put_back_change(before, old)
     later = replace(old, at=2.0, known=Known(failures=2), notices=(first, second))
-    assert work.take_changes() == {7: later}
+    assert work.take_changes() == [(after, later)]

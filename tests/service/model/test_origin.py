@@ -1,5 +1,5 @@
 from tarry.service.model.origin import group_name
-from tarry.service.wire.url import origin_of
+from tarry.service.wire.egress import origin_of
 
 
 def test_no_origin_is_named_like_an_application_at_one() -> None:

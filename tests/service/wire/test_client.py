@@ -17,11 +17,11 @@ from tarry.core.outcome import Kind
 from tarry.service.wire import tls
 from tarry.service.wire.client import Client, Pool
 from tarry.service.wire.connection import Connection
+from tarry.service.wire.dial import Addresses, Resolved, Resolver
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.exchange import Answer, Headers, Request, Target
 from tarry.service.wire.lookup import Unresolved
 from tarry.service.wire.proxy import Proxy
-from tarry.service.wire.resolve import Addresses, Resolved, Resolver
 from tarry.testing import zoo
 
 Result = TypeVar("Result")

@@ -11,9 +11,20 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tarry.errors import SealError, SettingsError
-from tarry.service.wire.seal import Place, Seals, generate_key, key_file
+from tarry.service.model.endpoint import Endpoint, Secret
+from tarry.service.wire.seal import (
+    Place,
+    Seals,
+    generate_key,
+    key_file,
+    opened_headers,
+    opened_secrets,
+    place,
+)
+from tarry.testing.samples import NOON, an_application, an_endpoint
 
 PLACE = Place("app_1", "ep_1", "secret")
 OLD, NEW = ("2025", b"o" * 32), ("2026", b"n" * 32)
@@ -356,3 +367,36 @@ def test_a_key_file_that_is_a_folder_or_no_text_is_told(tmp_path: Path) -> None:
         key_file(path)
     assert (refused.value.field, refused.value.value) == ("key file", str(path))
     assert refused.value.wanted == WANTED
+
+
+# --- The sealed fields of an endpoint -----------------------------------------------------------
+
+SEALS = Seals([NEW])
+NEWER = "whsec_c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0"
+OLDER = "whsec_b2xkZXIgb2xkZXIgb2xkZXIgb2xkZXIgb2xk"
+APPLICATION = an_application()
+
+
+def a_secret(endpoint: Endpoint, text: str, expires_at: float | None = None) -> Secret:
+    return Secret(SEALS.seal(text.encode(), place(endpoint, "secret")), expires_at)
+
+
+def test_secrets_are_opened_the_newest_first_each_with_its_end() -> None:
+    endpoint = an_endpoint(APPLICATION)
+    both = (a_secret(endpoint, NEWER), a_secret(endpoint, OLDER, NOON + 60))
+    found = opened_secrets(replace(endpoint, secrets=both), SEALS)
+    assert found == ((NEWER, None), (OLDER, NOON + 60))
+
+
+def test_headers_that_were_not_set_are_none() -> None:
+    assert opened_headers(an_endpoint(APPLICATION), SEALS) == ()
+
+
+def test_what_is_sealed_opens_for_its_endpoint_and_column_alone() -> None:
+    endpoint, other = an_endpoint(APPLICATION), an_endpoint(APPLICATION)
+    stolen = replace(other, secrets=(a_secret(endpoint, NEWER),))
+    with pytest.raises(SealError):
+        opened_secrets(stolen, SEALS)
+    swapped = replace(endpoint, headers=SEALS.seal(b"[]", place(endpoint, "secret")))
+    with pytest.raises(SealError):
+        opened_headers(swapped, SEALS)

@@ -18,8 +18,8 @@ import uvloop
 
 from tarry.core.outcome import Kind
 from tarry.service.wire.client import Client
+from tarry.service.wire.dial import Addresses, Resolved
 from tarry.service.wire.exchange import Answer, Request, Sender, Target
-from tarry.service.wire.resolve import Addresses, Resolved
 from tarry.testing import zoo
 
 pytestmark = pytest.mark.slow

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tarry.service.dispatch.buffer.rows import PayloadBytes
 from tarry.service.dispatch.clock import Alarms, Later
-from tarry.service.dispatch.limits.slots import Slots
+from tarry.service.dispatch.limits.shared import Slots
 from tarry.service.model import ids
 from tarry.service.model.ids import entropy
 from tarry.service.model.lane import Notice

@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Coroutine
 
 from tarry.core.policy import Policy
 from tarry.errors import StoreError
-from tarry.service.dispatch.buffer.feed import feed_once
 from tarry.service.dispatch.clock import Clock, steady
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.lane import Lane
@@ -177,7 +176,7 @@ class Dispatcher:
             policy=self._policy,
         )
         sleep = Sleep(store, context, work, shards)
-        self._writer = writer = SettlementWriter(store, context, work, shards, sleep)
+        self._writer = writer = SettlementWriter(store, context, work, sleep)
         self._owner = Owner(
             store,
             context=context,
@@ -211,8 +210,8 @@ class Dispatcher:
         return [
             self._repeat(self._owner.renew_once, limits.lease / 3, signals.renew),
             self._repeat(self._owner.own_once, limits.lease / 3, signals.own),
-            self._repeat(self._owner.load_once, limits.look, signals.load),
-            self._repeat(self._feed_all, None, signals.feed),
+            self._repeat(self.loader.load_once, limits.look, signals.load),
+            self._repeat(self.loader.feed_all, None, signals.feed),
             self._repeat(self._writer.settle_all, None, signals.settle),
             self._repeat(self._tick_all, None, signals.tick),
             self._repeat(self.origins.share, None, signals.share),
@@ -231,12 +230,6 @@ class Dispatcher:
     ) -> None:
         recovered = self._owner.read_all_again
         await repeat(step, every, signal=signal, draw=self._draw, recovered=recovered)
-
-    async def _feed_all(self) -> None:
-        """Read rows for all lanes that run low."""
-        while self.work.hungry:
-            await feed_once(self._store, self.context, self.work)
-            await asyncio.sleep(0)
 
     async def _tick_all(self) -> None:
         """Have lanes and origins evaluate their answers every tick, as long as they need to."""

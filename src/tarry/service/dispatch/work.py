@@ -74,7 +74,8 @@ class Work(Generic[LaneT]):
         self.finished: list[tuple[LaneT, Due, Settlement | Resent]] = []
         self.unsettled = 0
         """The number of attempts that have ended and whose outcomes are not written yet."""
-        self.changes: dict[int, Change] = {}
+        self.changes: dict[int, tuple[LaneT, Change]] = {}
+        """By the number of the lane, with the lane whose lease it is written under."""
         self.hungry: dict[LaneT, None] = {}
         self.resting: dict[LaneT, None] = {}
         self.ticking: dict[Ticking, None] = {}
@@ -104,7 +105,7 @@ class Work(Generic[LaneT]):
         """Count outcomes that were written."""
         self.unsettled -= number
 
-    def change(self, change: Change) -> None:
+    def change(self, lane: LaneT, change: Change) -> None:
         """Put a change of a lane on the list: it is written with the next settlements."""
         for notice in change.notices:
             # An endpoint is worth a warning. A message is not: there may be many of them.
@@ -112,17 +113,20 @@ class Work(Generic[LaneT]):
             log.log(level, "%s: %s %s", notice.kind, notice.endpoint, notice.facts)
         if not self.changes:
             self._signals.settle.set()
-        self.changes[change.lane] = joined(self.changes.get(change.lane), change)
+        _, earlier = self.changes.get(change.lane, (lane, None))
+        self.changes[change.lane] = (lane, joined(earlier, change))
 
-    def take_changes(self) -> dict[int, Change]:
-        """Take out all changes, by lane."""
+    def take_changes(self) -> list[tuple[LaneT, Change]]:
+        """Take out all changes, each with its lane."""
         changes, self.changes = self.changes, {}
-        return changes
+        return list(changes.values())
 
-    def put_back_change(self, change: Change) -> None:
+    def put_back_change(self, lane: LaneT, change: Change) -> None:
         """Put back a change that was not written; later changes of the lane override it."""
         later = self.changes.get(change.lane)
-        self.changes[change.lane] = change if later is None else joined(change, later)
+        self.changes[change.lane] = (
+            (lane, change) if later is None else (later[0], joined(change, later[1]))
+        )
         self._signals.settle.set()
 
     def write_origins(self) -> None:
@@ -185,6 +189,10 @@ class Work(Generic[LaneT]):
     def check_leases(self) -> None:
         """Wake the loop that renews leases: one may have been lost."""
         self._signals.renew.set()
+
+    def look_through_shards(self) -> None:
+        """Wake the loop that takes shards: it has lanes loaded that are awake and not known."""
+        self._signals.own.set()
 
     def forget(self, lane: LaneT) -> None:
         """Take a lane off all lists. Its outcomes are written nevertheless."""

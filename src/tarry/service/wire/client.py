@@ -15,13 +15,12 @@ from typing import Generic, Protocol, TypeVar
 from tarry.core.outcome import Kind
 from tarry.service.wire import tls
 from tarry.service.wire.connection import Connection, Deadlines, Exchange, Later, Timer
-from tarry.service.wire.dial import Dialler
+from tarry.service.wire.dial import Addresses, Dialler, Resolved
 from tarry.service.wire.egress import read_address
 from tarry.service.wire.exchange import Answer, Request
 from tarry.service.wire.http1 import constant_head, request_head
 from tarry.service.wire.lookup import Unresolved
 from tarry.service.wire.proxy import Proxy
-from tarry.service.wire.resolve import Addresses, Resolved
 from tarry.service.wire.setback import Setback, setback
 
 MOST_IDLE = 2_000

@@ -12,6 +12,7 @@ from typing import Final
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from tarry.core.outcome import Kind
+from tarry.service.wire.egress import DEFAULT_PORTS
 from tarry.service.wire.exchange import (
     HEARD,
     MOST_HEAD,
@@ -22,7 +23,6 @@ from tarry.service.wire.exchange import (
     Request,
     Target,
 )
-from tarry.service.wire.url import PORTS
 
 MOST_INTERIM = 20
 """How many interim answers (1xx) may come before the final one."""
@@ -50,7 +50,7 @@ class HeadError(ValueError):
 def authority(target: Target) -> str:
     """Return the value of the Host header: the host, with the port unless it is the default."""
     host = f"[{target.host}]" if ":" in target.host else target.host
-    return host if PORTS.get(target.scheme) == target.port else f"{host}:{target.port}"
+    return host if DEFAULT_PORTS.get(target.scheme) == target.port else f"{host}:{target.port}"
 
 
 def constant_head(target: Target) -> bytes:

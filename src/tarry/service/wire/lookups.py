@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from tarry.core.outcome import Kind
-from tarry.service.model.shares import Shares
+from tarry.service.model.application import Shares
 from tarry.service.wire.fair_queue import FairQueue
 from tarry.service.wire.lookup import Found, Threads, Unresolved, find
 

@@ -14,11 +14,14 @@ from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from msgspec import Struct
 
 from tarry.errors import SealError, SettingsError
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.wire.exchange import Headers
 
 _FORM = 1
 """The first byte of a sealed secret; the second is the length of the key's id."""
@@ -27,6 +30,10 @@ _TAG = 16
 _KEY = 32
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _WANTED = "a list of 'id:base64', the newest first, each key 32 random bytes"
+
+
+Secrets = tuple[tuple[str, float | None], ...]
+"""Secrets, the newest first, each with the end of its grace period."""
 
 
 class Place(Struct, frozen=True):
@@ -90,6 +97,34 @@ class Seals:
     def needs_resealing(self, sealed: bytes) -> bool:
         """Return whether a secret was sealed with another key than the newest."""
         return _opened_by(sealed)[0] != self._newest
+
+
+# --- The sealed fields of an endpoint -----------------------------------------------------------
+
+
+def opened_headers(endpoint: Endpoint, seals: Seals) -> Headers:
+    """Return the headers that an endpoint's owner set, unsealed."""
+    if endpoint.headers is None:
+        return ()
+    opened = seals.open(endpoint.headers, place(endpoint, "headers"))
+    return msgspec.json.decode(opened, type=Headers)
+
+
+def opened_secrets(endpoint: Endpoint, seals: Seals) -> Secrets:
+    """Return an endpoint's signing secrets, unsealed."""
+    where = place(endpoint, "secret")
+    return tuple(
+        (seals.open(secret.sealed, where).decode("ascii"), secret.expires_at)
+        for secret in endpoint.secrets
+    )
+
+
+def place(endpoint: Endpoint, column: str) -> Place:
+    """Return the place of a sealed value: it can be opened only for that place."""
+    return Place(endpoint.application, endpoint.id, column)
+
+
+# --- Keys ---------------------------------------------------------------------------------------
 
 
 def generate_key(name: str) -> str:

@@ -6,11 +6,10 @@ from typing import Any
 
 from tarry.core.pace import Pace
 from tarry.core.policy import Policy
-from tarry.service.dispatch.lane.config import config
+from tarry.service.dispatch.lane.attempt import PendingAttempt, WrittenPolicy, config
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.lane.pending_attempt import PendingAttempt
-from tarry.service.dispatch.limits import pace_text
-from tarry.service.dispatch.limits.rates import TenantRate
+from tarry.service.dispatch.limits.gate import write_pace
+from tarry.service.dispatch.limits.shared import TenantRate
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.ownership.held_lease import HeldLease
 from tarry.service.dispatch.ownership.lane_loader import DRIVER
@@ -28,6 +27,7 @@ from tests.service.dispatch.origins.place import AT, WELL, Place
 
 _SEALS = Seals.of(generate_key("test"))
 _EGRESS = Egress.of()
+_POLICY = WrittenPolicy.of(Policy())
 
 
 class Outbox:
@@ -64,12 +64,12 @@ class LanePlace(Place):
         row = LaneRow(
             endpoint=self._endpoint(group.application, **values),
             application=an_application(id=group.application),
-            known=Known(pace=pace_text.write(pace), origin=AT, accepted_at=NOON - 600),
+            known=Known(pace=write_pace(pace), origin=AT, accepted_at=NOON - 600),
             added=waiting,
         )
         lane = Lane(
             row,
-            config(row, seals=_SEALS, egress=_EGRESS, fallback=Policy(), environment=None),
+            config(row, seals=_SEALS, egress=_EGRESS, fallback=_POLICY, environment=None),
             context=self.context,
             work=self.work,
             held=HeldLease(Lease(0, 1, "here"), until=NOON + 1e6),

@@ -12,11 +12,10 @@ from msgspec.structs import replace
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.lane import answers, phases
 from tarry.service.dispatch.lane.answers import NO_OVERLOAD, take_settlement
+from tarry.service.dispatch.lane.attempt import PendingAttempt
 from tarry.service.dispatch.lane.endpoint_record import SAVED_EVERY
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.lane.pending_attempt import PendingAttempt
-from tarry.service.dispatch.limits import pace_text
-from tarry.service.dispatch.limits.gate import RULE, Gate
+from tarry.service.dispatch.limits.gate import RULE, Gate, read_pace
 from tarry.service.dispatch.origins.evidence import SEVERAL
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.model.attempt import Resent, Settlement, Trigger
@@ -240,7 +239,7 @@ async def test_an_endpoint_that_asks_to_wait_gets_nothing_until_then_and_then_at
         await service.add(9)
         row = await service.store.lane(endpoint.application, endpoint.id)
         now = service.now()
-        held_until = pace_text.read(row.known.pace, now=now).held_until
+        held_until = read_pace(row.known.pace, now=now).held_until
         assert held_until > now + 55  # the next owner of the lane has to wait as well
         await asyncio.sleep(50)
         assert len(service.sender.sent) == 1
@@ -562,7 +561,7 @@ def test_a_probe_that_passes_brings_back_all_lanes_of_its_gate(at: At, answer: A
     place.send(lane).done(answer)
     assert (gate.phase, gate.air) == (Phase.PACED, 0)
     assert lane.gates.phase is Phase.PACED
-    assert lane.gates.group.has_passed_since(place.now)
+    assert lane.gates.group.evidence.has_passed_since(place.now)
 
 
 @pytest.mark.parametrize("at", AT)
@@ -572,7 +571,7 @@ def test_a_probe_that_fails_is_followed_by_a_later_one(at: At) -> None:
     place.send(lane).done(FAILS)
     assert (gate.phase, gate.air, lane.gates.phase) == (Phase.OPEN, 0, Phase.OPEN)
     assert gate.pace.probe_at > place.now
-    assert not lane.gates.group.has_passed_since(place.now)
+    assert not lane.gates.group.evidence.has_passed_since(place.now)
 
 
 def test_a_success_of_a_healthy_lane_is_evidence_for_its_application_and_the_whole() -> None:
@@ -583,8 +582,8 @@ def test_a_success_of_a_healthy_lane_is_evidence_for_its_application_and_the_who
     place.fail(lane, FAILS, times=2)
     trust = lane.allowance.trust
     place.send(lane).done(OK)
-    assert group.has_passed_since(place.now)
-    assert whole.has_passed_since(place.now)
+    assert group.evidence.has_passed_since(place.now)
+    assert whole.evidence.has_passed_since(place.now)
     assert (lane.allowance.failing, lane.allowance.trust) == (0, trust + 1)
 
 
@@ -614,7 +613,7 @@ def test_the_probe_of_a_lane_that_goes_apart_says_nothing_about_its_origin(
     assert pending.gate is lane.gate
     pending.done(answer)
     assert lane.is_apart is not passed  # it goes by the shared gate again once it passed
-    assert not group.has_passed_since(place.now)
+    assert not group.evidence.has_passed_since(place.now)
     assert (group.gate.phase, group.gate.air) == (Phase.PACED, 0)
 
 
@@ -665,7 +664,7 @@ def test_an_application_that_failed_before_the_origin_came_back_does_not_slow_do
     lane = place.lane(group)
     place.now += 1
     if failed_before:
-        group.count(lane, unreachable=False, now=PACED.begun - 1)
+        group.evidence.add_failure(lane, unreachable=False, now=PACED.begun - 1)
     place.send(lane).done(FAILS)
     whole.gate.step(place.now, 1)
     assert whole.gate.pace.recent(place.now) == counts
@@ -680,10 +679,10 @@ def test_what_several_lanes_are_refused_is_the_origin_s_and_what_one_message_is_
     lanes = [place.lane(group) for _ in range(SEVERAL)]
     for lane in lanes:
         place.send(lane).done(FAILS)
-    assert not any(group.refuses(lane) for lane in lanes)
+    assert not any(group.evidence.refuses(lane.number) for lane in lanes)
     for lane in lanes:
         place.send(lane).done(REFUSES)
-    assert all(group.refuses(lane) for lane in lanes)
+    assert all(group.evidence.refuses(lane.number) for lane in lanes)
 
 
 def test_messages_that_are_refused_for_themselves_are_no_evidence_against_an_origin() -> None:
@@ -697,7 +696,7 @@ def test_messages_that_are_refused_for_themselves_are_no_evidence_against_an_ori
         place.now += 1
     for number, lane in enumerate(lanes):
         place.send(lane, seq=number, tries=1, attempts=1).done(REFUSES)
-    assert not any(group.refuses(lane) for lane in lanes)
+    assert not any(group.evidence.refuses(lane.number) for lane in lanes)
 
 
 def test_refusals_through_a_lane_s_own_gate_say_nothing_about_its_origin() -> None:
@@ -706,7 +705,7 @@ def test_refusals_through_a_lane_s_own_gate_say_nothing_about_its_origin() -> No
     lanes = [place.lane(group) for _ in range(SEVERAL)]
     for lane in lanes:
         place.send(lane).done(REFUSES)
-    assert not any(group.refuses(lane) for lane in lanes)
+    assert not any(group.evidence.refuses(lane.number) for lane in lanes)
 
 
 def test_successes_of_healthy_lanes_tell_new_ones_how_much_fails_by_chance_at_their_origin() -> (
@@ -1035,7 +1034,7 @@ def test_failures_are_saved_with_a_delivery_that_failed_for_good() -> None:
     place.outcomes()
     place.work.take_changes()
     write(place, lane, a_due(seq=1), failed(a_due(seq=1)))
-    known = place.work.changes[lane.number].known
+    known = place.work.changes[lane.number][1].known
     assert known is not None
     assert known.failures == 1
 
@@ -1044,7 +1043,7 @@ def test_a_delivery_that_failed_for_good_is_told_to_the_owner_of_its_endpoint() 
     place, lane = a_lane()
     made = failed(a_due(seq=1), reason=Reason.EXHAUSTED, state=State.FAILED)
     write(place, lane, a_due(seq=1), made)
-    (notice,) = place.work.changes[lane.number].notices
+    (notice,) = place.work.changes[lane.number][1].notices
     assert (notice.kind, notice.facts["message"]) == ("message.attempt.exhausted", "msg_sample")
 
 

@@ -20,7 +20,7 @@ from tarry.service.dispatch.lane.endpoint_record import (
     stands,
     without_failures,
 )
-from tarry.service.dispatch.limits import pace_text
+from tarry.service.dispatch.limits.gate import write_pace
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, Known, LaneRow, Notice
@@ -84,7 +84,7 @@ def told(change: Change | None) -> tuple[str, dict[str, str | float | int | None
 
 def test_what_is_known_is_written_down_with_the_pace() -> None:
     found = a_record(Known(origin="o", accepted_at=NOON - 9)).saved(PACE, NOON)
-    known = Known(pace=pace_text.write(PACE), origin="o", accepted_at=NOON - 9)
+    known = Known(pace=write_pace(PACE), origin="o", accepted_at=NOON - 9)
     assert found == Change(lane=7, epoch=3, at=NOON, known=known)
 
 
@@ -129,7 +129,7 @@ def test_each_success_is_known_at_once_although_it_is_not_written_down() -> None
 def test_the_first_success_after_failures_is_written_down_at_once() -> None:
     change = failing(1).taken(PACE, NOON + 1)
     assert change is not None
-    known = Known(pace=pace_text.write(PACE), accepted_at=NOON + 1)
+    known = Known(pace=write_pace(PACE), accepted_at=NOON + 1)
     assert change == Change(lane=7, epoch=3, at=NOON + 1, known=known)
 
 

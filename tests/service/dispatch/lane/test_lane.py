@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.lane.allowance import FIRST
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.limits import pace_text
+from tarry.service.dispatch.limits.gate import read_pace, write_pace
 from tarry.service.dispatch.ownership.lane_loader import DRIVER
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.settings import HOUR, Limits
@@ -180,7 +180,7 @@ async def test_a_new_owner_counts_on_from_the_failures_on_record_and_opens_at_fi
 async def test_what_is_on_record_of_another_origin_does_not_count() -> None:
     async with virtual_service() as service:
         lane = await a_lane(service)
-        pace = pace_text.write(Pace(capacity=40.0))
+        pace = write_pace(Pace(capacity=40.0))
         moved = await next_owner(service, lane, failures=5, pace=pace, origin="https://b.example")
         assert (moved.gate.phase, moved.allowance.failing) == (Phase.CLOSED, 0)
         assert moved.gate.pace.capacity is None
@@ -194,7 +194,7 @@ async def test_a_new_owner_goes_on_at_the_pace_on_record(phase: Phase) -> None:
     async with virtual_service() as service:
         lane = await a_lane(service)
         pace = Pace(phase=phase, rate=10.0 if phase is Phase.PACED else math.inf)
-        again = await next_owner(service, lane, pace=pace_text.write(pace))
+        again = await next_owner(service, lane, pace=write_pace(pace))
         assert again.gate.phase is phase
         paced = phase is Phase.PACED
         assert (again in service.dispatcher.work.ticking) is paced
@@ -223,7 +223,7 @@ async def test_a_lane_that_leaves_the_pace_to_its_origin_has_none_of_its_own_on_
         phases = []
         for _ in range(2):
             row = await service.store.lane(lane.tenant, lane.endpoint.id)
-            phases.append(pace_text.read(row.known.pace, now=service.now()).phase)
+            phases.append(read_pace(row.known.pace, now=service.now()).phase)
             lane.join_origin(service.now())
             await asyncio.sleep(0.1)
         assert phases == [Phase.OPEN, Phase.CLOSED]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.limits.gate import RULE, Gate
+from tarry.service.dispatch.origins.answers import answered, count_refusal, saw_failure
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.origins.shared_record import SharedRecord
 from tarry.service.dispatch.outcomes.judge import Judgement, Verdict
@@ -172,7 +173,7 @@ class FakeLane:
             if not unreachable:
                 self.group.reached()
             self.is_well = False
-            self.group.saw_failure(self.member, unreachable=unreachable, now=self.place.now)
+            saw_failure(self.group, self.member, unreachable=unreachable, now=self.place.now)
 
     def get(self, judgement: Judgement, *, spared: bool = False) -> None:
         """Receive an answer to a request that it sent through the gate of the origin."""
@@ -181,7 +182,7 @@ class FakeLane:
         self.is_well = judgement.alive
         if judgement.private:
             self.refusals += 1
-            leader.refused(self.member)
+            count_refusal(leader, self.member)
         elif judgement.alive:
             self.refusals = 0
         else:
@@ -194,7 +195,7 @@ class FakeLane:
             asked=None,
             now=now,
         )
-        leader.answered(self.member, judgement, now)
+        answered(leader, self.member, judgement, now)
 
     def send_and_get(self, judgement: Judgement) -> None:
         """Send a request through the gate of the origin and receive its answer at once."""
@@ -210,3 +211,26 @@ def fail_together(lanes: list[FakeLane], *, unreachable: bool = False) -> None:
     """Let these lanes fail in turns, as often as it takes to open a gate."""
     for number in range(RULE.failures):
         lanes[number % len(lanes)].fail(unreachable=unreachable)
+
+
+def drain(place: Place, level: Origin, lanes: list[FakeLane]) -> None:
+    """Let a paced level send the last of its backlog."""
+    for lane in lanes:
+        lane.send_and_get(TAKEN)
+        lane.backlog = 0
+    for _ in range(200):
+        place.push(RULE.tick)
+        level.tick(place.now)
+    assert level.gate.phase is Phase.CLOSED
+
+
+def overload(place: Place, level: Origin, lanes: list[FakeLane]) -> None:
+    """Let these lanes fail at a paced level until it opens or is not shared any more."""
+    epoch, turns = level.gate.pace.epoch, 0
+    while level.gate.phase is Phase.PACED:
+        place.push(1)
+        lanes[turns % len(lanes)].send_and_get(FAILED)
+        level.tick(place.now)
+        turns += 1
+        assert turns < 100
+    assert level.gate.pace.epoch > epoch

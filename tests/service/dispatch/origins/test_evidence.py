@@ -1,12 +1,22 @@
 """What failed: several lanes speak for their application, and several applications for all."""
 
 import math
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import pytest
 
 from tarry.service.dispatch.limits.gate import RULE
-from tarry.service.dispatch.origins.evidence import NO_FAILURES, NO_REFUSALS, SEVERAL, Failures
+from tarry.service.dispatch.origins.evidence import (
+    NO_ANSWERS,
+    NO_FAILURES,
+    SEVERAL,
+    Evidence,
+    Failures,
+)
 from tarry.testing.samples import NOON
+
+if TYPE_CHECKING:
+    from tarry.service.dispatch.origins.member import Member
 
 
 def failed(
@@ -106,25 +116,158 @@ def test_an_answer_is_news_until_several_applications_had_one(
     assert found == news
 
 
+# --- All evidence of one level ------------------------------------------------------------------
+
+
+class OneLane(NamedTuple):
+    """As much of a lane as its failure tells of it."""
+
+    number: int
+    tenant: str
+
+
+def evidence(*, of_group: bool = True) -> Evidence:
+    """Evidence of a level where nothing has passed for a long time."""
+    return Evidence(of_group=of_group, now=NOON - 600)
+
+
+def add(found: Evidence, *lanes: tuple[int, str], unreachable: bool = False) -> None:
+    """Count one failure of each lane of these applications."""
+    for number, application in lanes:
+        lane = cast("Member", OneLane(number, application))
+        found.add_failure(lane, unreachable=unreachable, now=NOON)
+
+
+OF_ONE = [(number, "app_1") for number in range(RULE.failures)]
+OF_SEVERAL = [(number, f"app_{number}") for number in range(RULE.failures)]
+
+
+@pytest.mark.parametrize(
+    ("of_group", "lanes", "unreachable", "is_down"),
+    [
+        (True, OF_ONE, False, True),
+        (True, OF_ONE[:-1], False, False),
+        (True, [(1, "app_1")] * RULE.failures, False, False),
+        (True, [(1, "app_1")] * RULE.failures, True, False),
+        (False, OF_ONE, False, False),
+        (False, OF_ONE, True, True),
+        (False, OF_SEVERAL, False, True),
+    ],
+)
+def test_several_lanes_prove_it_of_a_group_and_several_applications_or_no_connection_of_all(
+    *, of_group: bool, lanes: list[tuple[int, str]], unreachable: bool, is_down: bool
+) -> None:
+    found = evidence(of_group=of_group)
+    add(found, *lanes, unreachable=unreachable)
+    assert found.is_down(NOON) is is_down
+    assert found.cannot_connect(NOON) is unreachable
+    found.passed(NOON, ())
+    assert not found.is_down(NOON)
+
+
+def test_shortly_after_a_success_nothing_is_proved() -> None:
+    found = evidence()
+    found.assume_success(NOON)
+    add(found, *OF_ONE, unreachable=True)
+    for now, proved in ((NOON + RULE.silence - 0.01, False), (NOON + RULE.silence + 0.01, True)):
+        assert found.is_down(now) is proved
+        assert found.cannot_connect(now) is proved
+
+
+def test_at_a_new_origin_failures_prove_it_at_once() -> None:
+    found = Evidence(of_group=True, now=NOON)
+    assert not found.is_new_refusal
+    add(found, *OF_ONE)
+    assert found.is_down(NOON + 0.01)
+
+
+def test_a_success_is_kept_in_mind_and_failures_before_it_prove_nothing() -> None:
+    found = evidence()
+    add(found, *OF_ONE)
+    assert not found.has_passed_since(NOON)
+    found.passed(NOON, ())
+    assert found.has_passed_since(NOON)
+    assert not found.has_passed_since(NOON + 1)
+    assert not found.is_down(NOON + 600)
+    assert found.failures is NO_FAILURES
+
+
+def test_failures_that_are_counted_anew_prove_nothing_but_since_when_there_are_some() -> None:
+    found = evidence()
+    add(found, *OF_ONE)
+    found.count_anew()
+    assert not found.is_down(NOON)
+    assert found.has_failed_since(NOON + 1)
+    assert not found.has_failed_since(NOON)
+
+
+def test_who_failed_before_others_passed_fails_alone() -> None:
+    found = evidence()
+    add(found, *OF_ONE[:-1])
+    assert not found.fails_alone(NOON + 1)
+    add(found, OF_ONE[-1])
+    assert found.fails_alone(NOON + 1)
+    assert not found.fails_alone(NOON)
+
+
+def test_an_answer_ends_a_row_of_attempts_that_could_not_connect() -> None:
+    found = evidence(of_group=False)
+    add(found, *OF_ONE, unreachable=True)
+    found.reached()
+    assert not found.cannot_connect(NOON)
+
+
+def test_failures_are_kept_in_mind_only_between_successes() -> None:
+    found = evidence()
+    found.add_success(0)
+    assert found.history is NO_ANSWERS
+    found.add_success(2)
+    found.add_success(0)
+    assert (found.history.passed, found.history.failed) == (2, 2)
+
+
+def test_all_wait_as_soon_as_several_were_asked_to_until_the_first_of_them_may_go() -> None:
+    found = evidence()
+    assert found.hold(1, NOON + 30, NOON) is None
+    assert found.hold(2, NOON + 20, NOON) is None
+    assert found.hold(3, NOON + 40, NOON) == NOON + 20
+    assert found.hold(4, NOON + 50, NOON + 20) == NOON + 30  # the second does not wait any more
+    found.passed(NOON + 21, ())
+    assert found.hold(5, NOON + 60, NOON + 21) is None
+
+
 def test_a_refusal_is_meant_for_all_once_several_lanes_are_refused() -> None:
-    refusals = NO_REFUSALS.add(1).add(1)
-    assert not refusals.is_news
-    refusals = refusals.add(2)
-    assert refusals.is_news
-    assert not refusals.of_all
-    assert refusals.add(3).of_all
+    found = evidence()
+    for lane, is_new in ((1, True), (1, False), (2, True)):
+        found.add_refusal(lane)
+        assert found.is_new_refusal is is_new
+        assert not found.refuses_all
+    found.add_refusal(3)
+    assert found.refuses_all
+    assert [found.refuses(lane) for lane in (1, 4)] == [True, False]
 
 
 def test_who_was_refused_before_somebody_passed_is_refused_alone_until_it_is_taken() -> None:
-    refusals = NO_REFUSALS.add(1).add(2).passed([1, 2])
-    assert not refusals.lanes
-    assert refusals.own == {1, 2}
-    assert refusals.taken(1).own == {2}
-    assert refusals.taken(7) is refusals
-    assert not refusals.opened().own
+    found = evidence()
+    found.passed(NOON, [5])
+    assert not found.refused_alone, "nobody was refused"
+    for lane in (1, 2):
+        found.add_refusal(lane)
+    found.passed(NOON, [1, 2])
+    assert not found.refused
+    assert found.refused_alone == {1, 2}
+    found.accepts(1)
+    found.accepts(7)
+    assert found.refused_alone == {2}
+    found.opened()
+    assert not found.refused_alone
 
 
 def test_a_failure_between_refusals_begins_them_anew() -> None:
-    refusals = NO_REFUSALS.add(1).passed([1]).add(2).failed()
-    assert not refusals.lanes
-    assert refusals.own == {1}
+    found = evidence()
+    found.add_refusal(1)
+    found.passed(NOON, [1])
+    found.add_refusal(2)
+    found.fails_otherwise()
+    assert not found.refused
+    assert found.refused_alone == {1}

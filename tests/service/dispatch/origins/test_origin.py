@@ -6,12 +6,11 @@ from itertools import cycle
 import pytest
 
 from tarry.core.outcome import Kind
-from tarry.core.pace import REMEMBERED, Pace, Phase, Sample
-from tarry.service.dispatch.limits import pace_text
-from tarry.service.dispatch.limits.gate import RULE, Gate
+from tarry.core.pace import Pace, Phase
+from tarry.service.dispatch.limits.gate import RULE, read_pace
 from tarry.service.dispatch.origins.evidence import SEVERAL
 from tarry.service.dispatch.origins.origin import Origin
-from tarry.service.dispatch.origins.shared_record import Fleet, SharedRecord
+from tarry.service.dispatch.origins.shared_record import Fleet, SharedRecord, write_record
 from tarry.service.explain import Scope, origins_of, outlook, waits
 from tarry.service.model.application import Application
 from tarry.service.model.delivery import Reason, State
@@ -31,7 +30,9 @@ from tests.service.dispatch.origins.place import (
     UNREACHABLE,
     FakeLane,
     Place,
+    drain,
     fail_together,
+    overload,
 )
 
 
@@ -72,7 +73,7 @@ async def test_when_the_next_probe_goes_is_on_record_after_each() -> None:
         await asyncio.sleep(600)
         origin = the_origin(service)
         (text,) = await service.store.origins([origin.name])
-        found = pace_text.read(text, now=service.now())
+        found = read_pace(text, now=service.now())
         assert found.probes == origin.gate.pace.probes > 3
         assert found.probe_at == pytest.approx(origin.gate.pace.probe_at, abs=0.001)
 
@@ -412,7 +413,7 @@ async def test_when_the_next_probe_goes_is_on_record_also_if_the_one_that_is_ask
         await service.move(moving, "https://other.example/in")
         await asyncio.sleep(5)
         (text,) = await service.store.origins([origin.name])
-        found = pace_text.read(text, now=service.now())
+        found = read_pace(text, now=service.now())
         assert found.probe_at == pytest.approx(origin.gate.pace.probe_at, abs=0.001)
         assert found.probe_at > service.now()
 
@@ -611,7 +612,7 @@ def test_deliveries_are_counted_each_time_while_an_origin_drains() -> None:
 def test_deliveries_at_other_workers_wait_too() -> None:
     place = Place()
     record = SharedRecord(Fleet("me"), place.context, place.work)
-    record.read(pace_text.write(OPEN, whole=True, workers={"me": 1, "other": 30}))
+    record.read(write_record(OPEN, {"me": 1, "other": 30}))
     whole = place.level(pace=OPEN, record=record)
     group, _ = place.group("a", 4)
     whole.adopt(group)
@@ -815,204 +816,6 @@ def test_an_answer_that_a_gate_does_not_count_gives_the_turn_to_the_next(level: 
     assert place.sent == [first.number, second.number]
 
 
-# --- Evidence
-
-
-def test_a_group_opens_on_enough_failures_of_several_lanes() -> None:
-    place = Place()
-    group, lanes = place.group("a", SEVERAL)
-    place.push(1)
-    for lane in lanes:
-        lane.fail()
-    lanes[0].fail(RULE.failures - SEVERAL - 1)
-    assert not group.shared
-    lanes[0].fail()
-    assert group.gate.phase is Phase.OPEN
-    assert group.gate.pace.down_since == place.now
-    assert [lane.heard for lane in lanes] == 3 * [[("shared",)]]
-    assert group.is_changed
-
-
-def test_failures_of_few_lanes_do_not_open_their_group() -> None:
-    place = Place()
-    group, lanes = place.group("a", SEVERAL)
-    place.push(1)
-    for lane in lanes[:-1]:
-        lane.fail(10)
-    assert not group.shared
-
-
-def test_failures_just_after_a_success_open_nothing() -> None:
-    place = Place()
-    group, lanes = place.group("a", SEVERAL)
-    place.push(1)
-    group.passed(place.now)
-    place.push(RULE.silence - 0.01)
-    fail_together(lanes)
-    assert not group.shared
-    place.push(0.02)
-    lanes[0].fail()
-    assert group.shared
-
-
-def test_failures_before_a_success_are_no_evidence_against_a_group_any_more() -> None:
-    place = Place()
-    group, lanes = place.group("a", SEVERAL)
-    place.push(1)
-    for lane in (*lanes, lanes[0]):
-        lane.fail()
-    group.passed(place.now)
-    place.push(1)
-    lanes[0].fail()
-    assert not group.shared
-
-
-def test_failures_before_a_success_are_no_evidence_against_the_whole_any_more() -> None:
-    place = Place()
-    groups = [place.group(name, 1) for name in "abc"]
-    whole = place.make_whole(*(group for group, _ in groups))
-    lanes = [lane for _, (lane,) in groups]
-    place.push(1)
-    for lane in (*lanes, lanes[0]):
-        lane.fail()
-    groups[1][0].passed(place.now)
-    place.push(1)
-    lanes[0].fail()
-    assert not whole.shared
-
-
-def test_the_first_failures_of_a_new_origin_open_it_at_once() -> None:
-    place = Place()
-    group, lanes = place.group("a", SEVERAL)
-    place.push(0.01)
-    fail_together(lanes)
-    assert group.shared
-
-
-def test_several_applications_of_one_lane_each_open_the_whole() -> None:
-    place = Place()
-    groups = [place.group(name, 1) for name in "abc"]
-    whole = place.make_whole(*(group for group, _ in groups))
-    place.push(1)
-    fail_together([lane for _, (lane,) in groups])
-    assert whole.gate.phase is Phase.OPEN
-    for group, (lane,) in groups:
-        assert (group.shared, group.leader, lane.heard) == (False, whole, [("shared",)])
-
-
-def test_a_lane_that_is_alone_at_its_origin_stays_on_its_own() -> None:
-    place = Place()
-    group, (lane,) = place.group("a", 1)
-    place.push(1)
-    lane.fail(10, unreachable=True)
-    assert not place.wholes
-    assert not group.shared
-
-
-def test_two_lanes_that_cannot_connect_open_the_whole() -> None:
-    place = Place()
-    group, lanes = place.group("a", 2)
-    place.push(1)
-    fail_together(lanes, unreachable=True)
-    (whole,) = place.wholes
-    assert whole.gate.phase is Phase.OPEN
-    assert group.leader is whole
-
-
-def test_when_nobody_is_there_the_whole_opens_and_not_the_group() -> None:
-    place = Place()
-    group, lanes = place.group("a", SEVERAL)
-    place.push(1)
-    fail_together(lanes, unreachable=True)
-    (whole,) = place.wholes
-    assert (whole.shared, group.shared, group.gate.pace.epoch) == (True, False, 0)
-
-
-def test_an_origin_at_which_an_attempt_just_passed_is_not_taken_for_dead() -> None:
-    place = Place()
-    group, lanes = place.group("a", 2)
-    group.passed(place.now)
-    fail_together(lanes, unreachable=True)
-    assert not place.wholes
-
-
-@pytest.mark.parametrize("has_whole", [False, True])
-def test_an_answer_ends_the_row_of_attempts_that_cannot_connect(*, has_whole: bool) -> None:
-    place = Place()
-    group, lanes = place.group("a", 2)
-    if has_whole:
-        place.make_whole(group)
-    place.push(1)
-    lanes[0].fail(RULE.failures - 1, unreachable=True)
-    group.reached()
-    lanes[0].fail(unreachable=True)
-    assert not any(whole.shared for whole in place.wholes)
-    lanes[0].fail(RULE.failures - 1, unreachable=True)
-    assert [whole.shared for whole in place.wholes] == [True]
-
-
-def test_lanes_that_were_down_before_another_passed_are_no_evidence() -> None:
-    place = Place()
-    group, lanes = place.group("a", SEVERAL + 1)
-    for lane in lanes[:SEVERAL]:
-        lane.gate.open(place.now, 1)
-    place.push(10)
-    group.passed(place.now)
-    place.push(10)
-    fail_together(lanes[:SEVERAL])
-    assert not group.shared
-
-
-def test_lanes_that_went_down_after_the_last_success_are_evidence() -> None:
-    place = Place()
-    group, lanes = place.group("a", SEVERAL)
-    group.passed(place.now)
-    place.push(10)
-    for lane in lanes:
-        lane.gate.open(place.now, 1)
-    fail_together(lanes)
-    assert group.shared
-
-
-def test_lanes_that_cannot_connect_are_evidence_whenever_they_went_down() -> None:
-    place = Place()
-    group, lanes = place.group("a", 2)
-    for lane in lanes:
-        lane.gate.open(place.now, 1)
-    place.push(10)
-    group.passed(place.now)
-    place.push(10)
-    fail_together(lanes, unreachable=True)
-    assert [whole.shared for whole in place.wholes] == [True]
-
-
-def test_failures_of_lanes_that_often_fail_by_chance_are_no_evidence() -> None:
-    place = Place()
-    group, lanes = place.group("a", SEVERAL)
-    for lane in lanes:
-        lane.gate = Gate(Pace(history=Sample(100, 100)), lambda: 0.5)
-        assert lane.gate.fails_by_chance
-    place.push(1)
-    fail_together(lanes)
-    assert not group.shared
-
-
-def test_what_fails_by_chance_is_counted_from_the_first_failure_on() -> None:
-    place = Place()
-    group, _ = place.group("a", 1)
-    whole = place.make_whole(group)
-    group.add_success(0)
-    assert group.history.answers == 0
-    group.add_success(2)
-    group.add_success(0)
-    assert group.history == whole.history == Sample(2, 2)
-    whole.disown(group)
-    assert group.history == Sample(2, 2)
-    for _ in range(REMEMBERED):
-        group.add_success(1)
-    assert group.history.answers <= REMEMBERED
-
-
 # --- Holds
 
 
@@ -1077,208 +880,6 @@ def test_a_success_at_an_origin_without_a_hold_writes_nothing() -> None:
     assert not group.is_changed
 
 
-# --- Refusals
-
-
-def test_refusals_of_several_lanes_concern_all_that_were_refused() -> None:
-    place = Place()
-    group, (*refused, other) = place.group("a", SEVERAL + 1, PACED)
-    for lane in refused:
-        assert not group.refuses(refused[0].member)
-        lane.send_and_get(REFUSED)
-    assert all(group.refuses(lane.member) for lane in refused)
-    assert not group.refuses(other.member)
-
-
-def test_a_lane_that_is_refused_while_others_pass_is_refused_on_its_own() -> None:
-    place = Place()
-    group, (own, good, *others) = place.group("a", 4, PACED)
-    own.send_and_get(REFUSED)
-    good.send_and_get(TAKEN)
-    for lane in (own, *others):
-        lane.send_and_get(REFUSED)
-    assert not group.refuses(others[0].member)
-
-
-def test_a_lane_that_passed_again_is_not_refused_on_its_own_any_more() -> None:
-    place = Place()
-    group, (own, good, *others) = place.group("a", 4, PACED)
-    own.send_and_get(REFUSED)
-    good.send_and_get(TAKEN)
-    own.send_and_get(TAKEN)
-    for lane in (own, *others):
-        lane.send_and_get(REFUSED)
-    assert group.refuses(own.member)
-
-
-def test_a_failure_between_refusals_shows_that_not_all_are_refused() -> None:
-    place = Place()
-    group, (first, second, third, failing) = place.group("a", 4, PACED)
-    for lane, judgement in (
-        (first, REFUSED),
-        (second, REFUSED),
-        (failing, FAILED),
-        (third, REFUSED),
-    ):
-        lane.send_and_get(judgement)
-    assert not group.refuses(third.member)
-
-
-def test_a_probe_that_passes_shows_that_all_earlier_refusals_were_of_their_lanes() -> None:
-    place = Place()
-    group, (before, during, good, *others) = place.group("a", 5, OPEN)
-    before.refusals = 1  # it was refused when it went by its own gate
-    during.send_and_get(REFUSED)
-    good.send_and_get(TAKEN)
-    assert group.gate.phase is Phase.PACED
-    for lane in (before, *others):
-        lane.send_and_get(REFUSED)
-    assert not group.refuses(others[0].member)
-
-
-def test_no_lane_is_refused_on_its_own_once_all_are_down() -> None:
-    place = Place()
-    group, (own, good, *others) = place.group("a", 4, PACED)
-    own.send_and_get(REFUSED)
-    good.send_and_get(TAKEN)
-    group.open(place.now)
-    own.refusals = 0
-    good.send_and_get(TAKEN)
-    assert group.gate.phase is Phase.PACED
-    for lane in (own, *others):
-        lane.send_and_get(REFUSED)
-    assert group.refuses(own.member)
-
-
-def test_a_group_of_which_all_are_refused_opens_at_once_instead_of_slowing_down() -> None:
-    place = Place()
-    group, lanes = place.group("a", SEVERAL, PACED)
-    place.push(1)
-    for lane in (*lanes, *lanes):
-        lane.send_and_get(REFUSED)
-    assert all(lane.heard == [] for lane in lanes)
-    lanes[0].send_and_get(REFUSED)
-    assert group.gate.phase is Phase.OPEN
-
-
-def test_an_open_group_of_which_all_are_refused_stays_open() -> None:
-    place = Place()
-    group, lanes = place.group("a", SEVERAL, OPEN)
-    place.push(1)
-    for lane in RULE.failures * lanes:
-        lane.send_and_get(REFUSED)
-    assert group.gate.phase is Phase.OPEN
-
-
-def test_an_application_of_which_all_are_refused_parts_from_a_whole_that_drains() -> None:
-    place = Place()
-    (a, lanes), (b, (good,)) = place.group("a", SEVERAL), place.group("b", 1)
-    whole = place.make_whole(a, b, pace=PACED)
-    good.send_and_get(TAKEN)
-    place.push(1)
-    for lane in (*lanes, *lanes):
-        lane.send_and_get(REFUSED)
-    assert a.leader is whole
-    lanes[0].send_and_get(REFUSED)
-    assert (a.leader, a.gate.phase) == (a, Phase.OPEN)
-    assert (b.leader, whole.gate.phase) == (whole, Phase.PACED)
-
-
-# --- Which lane is probed next
-
-
-def test_a_lane_that_is_refused_as_the_first_gives_the_probe_to_another_at_once() -> None:
-    place = Place()
-    _, lanes = place.group("a", SEVERAL + 1, OPEN)
-    for lane in lanes:
-        lane.is_well = False
-        lane.wait()
-    place.push(31)
-    for number in range(SEVERAL):
-        assert place.sent == [lane.number for lane in lanes[: number + 1]]
-        lanes[number].get(REFUSED)
-    assert len(place.sent) == SEVERAL  # several are refused: that is evidence enough
-
-
-def test_a_lane_that_is_refused_does_not_give_the_probe_to_one_that_was_refused() -> None:
-    place = Place()
-    _, (first, second) = place.group("a", 2, OPEN)
-    for lane in (first, second):
-        lane.is_well = False
-        lane.wait()
-    place.push(31)
-    first.wait()
-    first.get(REFUSED)
-    second.get(REFUSED)
-    assert place.sent == [first.number, second.number]
-
-
-def test_an_application_that_fails_as_the_first_gives_the_probe_to_another_at_once() -> None:
-    place = Place()
-    groups = [place.group(name, 2) for name in "ab"]
-    place.make_whole(*(group for group, _ in groups), pace=OPEN)
-    lanes = [lane for _, lanes in groups for lane in lanes]
-    for lane in lanes:
-        lane.is_well = False
-        lane.wait()
-    place.push(31)
-    assert place.sent == [lanes[0].number]
-    lanes[0].get(FAILED)
-    assert place.sent == [lanes[0].number, lanes[2].number]
-    lanes[2].get(FAILED)
-    assert len(place.sent) == 2  # both applications have been asked
-
-
-def test_a_probe_that_cannot_connect_says_enough_about_all_applications() -> None:
-    place = Place()
-    groups = [place.group(name, 1) for name in "ab"]
-    place.make_whole(*(group for group, _ in groups), pace=OPEN)
-    for _, (lane,) in groups:
-        lane.is_well = False
-        lane.wait()
-    place.push(31)
-    groups[0][1][0].get(UNREACHABLE)
-    assert len(place.sent) == 1
-
-
-def test_a_failure_in_a_group_gives_the_probe_to_nobody() -> None:
-    place = Place()
-    group, lanes = place.group("a", 2, OPEN)
-    for lane in lanes:
-        lane.is_well = False
-        lane.wait()
-    place.push(31)
-    group.saved()
-    lanes[0].get(FAILED)
-    assert place.sent == [lanes[0].number]
-    assert group.is_changed  # `explain` reads when the next probe goes
-
-
-def test_a_probe_that_went_early_delays_the_next_one() -> None:
-    place = Place()
-    group, (failing, well) = place.group("a", 2, OPEN)
-    failing.is_well = False
-    failing.wait()
-    well.wait()
-    assert place.sent == [well.number]
-    planned = group.gate.pace.probe_at
-    well.get(FAILED)
-    assert group.gate.pace.probe_at == planned + 30
-
-
-def test_in_a_new_outage_a_lane_that_is_well_goes_at_once_again() -> None:
-    place = Place()
-    group, (first, second) = place.group("a", 2, OPEN)
-    first.wait()
-    assert place.sent == [first.number]
-    place.push(1)
-    group.come_back(PACED, place.now)  # a probe of another worker passed
-    assert group.gate.phase is Phase.PACED
-    group.open(place.now)
-    second.wait()
-    assert place.sent == [first.number, second.number]
-
-
 # --- Other phases
 
 
@@ -1299,17 +900,6 @@ def test_an_open_origin_is_not_watched_between_its_probes() -> None:
     place = Place()
     group, _ = place.group("a", 1, OPEN)
     assert not group.tick(place.now)
-
-
-def drain(place: Place, level: Origin, lanes: list[FakeLane]) -> None:
-    """Let a paced level send the last of its backlog."""
-    for lane in lanes:
-        lane.send_and_get(TAKEN)
-        lane.backlog = 0
-    for _ in range(200):
-        place.push(RULE.tick)
-        level.tick(place.now)
-    assert level.gate.phase is Phase.CLOSED
 
 
 def test_an_origin_whose_backlog_is_gone_leaves_its_lanes_to_themselves() -> None:
@@ -1333,17 +923,6 @@ def test_nobody_has_a_turn_at_a_gate_that_closed() -> None:
     assert group.gate.phase is Phase.CLOSED
     place.push(200)
     assert place.sent == []
-
-
-def test_an_answer_gives_the_turn_to_the_next_lane_while_an_origin_drains() -> None:
-    place = Place()
-    group, (first, second) = place.group("a", 2, PACED)
-    group.gate.air = group.gate.pace.room()
-    second.wait()
-    place.push(1)
-    assert place.sent == []
-    first.get(TAKEN)
-    assert place.sent == [second.number]
 
 
 def test_an_origin_with_a_backlog_goes_on_draining() -> None:
@@ -1373,18 +952,6 @@ def test_lanes_that_are_still_down_are_no_evidence_after_the_others_came_back(le
             drain(place, group, lanes)
         fail_together(lanes)
         assert not group.shared
-
-
-def overload(place: Place, level: Origin, lanes: list[FakeLane]) -> None:
-    """Let these lanes fail at a paced level until it opens or is not shared any more."""
-    epoch, turns = level.gate.pace.epoch, 0
-    while level.gate.phase is Phase.PACED:
-        place.push(1)
-        lanes[turns % len(lanes)].send_and_get(FAILED)
-        level.tick(place.now)
-        turns += 1
-        assert turns < 100
-    assert level.gate.pace.epoch > epoch
 
 
 def test_lanes_that_fail_together_at_a_pace_are_down_together_again() -> None:
@@ -1487,164 +1054,13 @@ def test_a_whole_of_which_one_application_fails_disbands_and_leaves_that_one_ope
     assert other.heard[-1] == ("released",)
 
 
-# --- Applications that fail alone
-
-
-def part(place: Place, lanes_of_a: int) -> "tuple[Origin, Origin, list[FakeLane], FakeLane]":
-    """Make a whole that drains and an application that fails since before another one passed."""
-    (a, lanes), (b, (good,)) = place.group("a", lanes_of_a), place.group("b", 1)
-    whole = place.make_whole(a, b, pace=PACED)
-    lanes[0].send_and_get(FAILED)
-    place.push(1)
-    good.send_and_get(TAKEN)
-    place.push(1)
-    for lane in lanes:
-        lane.heard.clear()
-    return whole, a, lanes, good
-
-
-def test_an_application_that_keeps_failing_while_others_pass_parts() -> None:
-    place = Place()
-    whole, a, lanes, good = part(place, SEVERAL)
-    for number in range(1, RULE.failures):
-        assert a.leader is whole
-        lanes[number % SEVERAL].send_and_get(FAILED)
-    assert a.is_parted
-    assert (a.leader, a.gate.phase, whole.gate.phase) == (a, Phase.OPEN, Phase.PACED)
-    assert (a.gate.pace.capacity, a.gate.pace.down_since) == (80.0, NOON + 1)
-    assert [lane.heard for lane in lanes] == SEVERAL * [[("shared",)]]
-    assert good.group.leader is whole
-    assert whole.waiting_here() == 1
-
-
-def test_failures_of_probes_do_not_count_towards_parting() -> None:
-    place = Place()
-    (a, (bad,)), (b, (good,)) = place.group("a", 1), place.group("b", 1)
-    whole = place.make_whole(a, b, pace=OPEN)
-    for _ in range(RULE.failures - 1):
-        bad.send_and_get(FAILED)
-    place.push(1)
-    good.send_and_get(TAKEN)
-    assert whole.gate.phase is Phase.PACED
-    for _ in range(RULE.failures):
-        assert a.leader is whole
-        bad.send_and_get(FAILED)
-    assert a.leader is a
-
-
-def test_a_lane_that_fails_alone_of_its_application_parts_alone() -> None:
-    place = Place()
-    _, a, (bad, fine), _ = part(place, 2)
-    for _ in range(RULE.failures - 1):
-        bad.send_and_get(FAILED)
-    assert (a.leader, a.shared) == (a, False)
-    assert bad.heard == [("alone", 80.0, NOON + 1)]
-    assert fine.heard == [("released",)]
-
-
-def test_lanes_of_an_application_that_parted_have_no_turn_at_the_whole() -> None:
-    place = Place()
-    whole, _, lanes, _ = part(place, SEVERAL)
-    whole.gate.air += 100
-    lanes[2].wait()
-    for number in range(1, RULE.failures):
-        lanes[number % SEVERAL].send_and_get(FAILED)
-    whole.gate.air -= 100
-    whole.serve()
-    place.push(1)
-    assert place.sent == []
-
-
-def test_an_application_that_failed_only_since_others_passed_stays() -> None:
-    place = Place()
-    (a, lanes), (b, (good,)) = place.group("a", SEVERAL), place.group("b", 1)
-    whole = place.make_whole(a, b, pace=PACED)
-    good.send_and_get(TAKEN)
-    place.push(1)
-    for number in range(RULE.failures):
-        lanes[number % SEVERAL].send_and_get(FAILED)
-    assert (a.leader, a.is_parted) == (whole, False)
-
-
-def test_failures_of_an_application_that_parted_do_not_count_against_the_whole() -> None:
-    place = Place()
-    whole, a, lanes, _ = part(place, SEVERAL)
-    for number in range(1, RULE.failures):
-        lanes[number % SEVERAL].send_and_get(FAILED)
-    place.push(60)
-    for _ in range(2 * RULE.failures):
-        lanes[0].send_and_get(UNREACHABLE)
-    assert (whole.gate.phase, a.leader, a.shared) == (Phase.PACED, a, True)
-
-
-def test_an_application_that_parted_stays_open_when_the_whole_disbands() -> None:
-    place = Place()
-    whole, a, lanes, good = part(place, SEVERAL)
-    for number in range(1, RULE.failures):
-        lanes[number % SEVERAL].send_and_get(FAILED)
-    pace = a.gate.pace
-    overload(place, whole, [good])
-    assert (whole.shared, a.is_parted) == (False, False)
-    assert (a.leader, a.gate.pace) == (a, pace)
-
-
-def test_an_application_that_parted_belongs_to_the_whole_again_once_that_is_well() -> None:
-    place = Place()
-    whole, a, lanes, good = part(place, SEVERAL)
-    for number in range(1, RULE.failures):
-        lanes[number % SEVERAL].send_and_get(FAILED)
-    drain(place, whole, [good])
-    assert (a.leader, a.is_parted, a.gate.phase) == (a, False, Phase.OPEN)
-
-
-def test_failures_of_an_application_that_never_came_back_say_nothing_about_the_pace() -> None:
-    place = Place()
-    (a, (bad,)), (b, (good,)) = place.group("a", 1), place.group("b", 1)
-    whole = place.make_whole(a, b)
-    whole.open(place.now)
-    place.push(1)
-    bad.send_and_get(FAILED)
-    place.push(1)
-    good.send_and_get(TAKEN)
-    assert whole.gate.phase is Phase.PACED
-    assert whole.spares(bad.member)
-    assert not whole.spares(good.member)
-    assert not a.spares(bad.member)
-
-
-def test_open_groups_of_several_applications_open_the_whole() -> None:
-    place = Place()
-    groups = [place.group(name, 2) for name in "abc"]
-    whole = place.make_whole(*(group for group, _ in groups))
-    place.push(1)
-    for group, _ in groups:
-        group.open(place.now)
-    place.push(1)
-    for number in range(RULE.failures):
-        assert not whole.shared
-        groups[number % 3][1][0].send_and_get(FAILED)
-    assert whole.gate.phase is Phase.OPEN
-    assert not any(group.shared for group, _ in groups)
-
-
-def test_an_open_group_that_cannot_connect_any_more_opens_the_whole() -> None:
-    place = Place()
-    group, lanes = place.group("a", 2, OPEN)
-    place.push(1)
-    for _ in range(RULE.failures):
-        assert not place.wholes
-        lanes[0].send_and_get(UNREACHABLE)
-    assert [whole.gate.phase for whole in place.wholes] == [Phase.OPEN]
-    assert not group.shared
-
-
 # --- What other workers know
 
 
 def a_shared_whole(place: Place, pace: Pace, **workers: int) -> tuple[Origin, FakeLane]:
     """Make a whole with one lane and a record that other workers share."""
     record = SharedRecord(Fleet("me"), place.context, place.work)
-    record.read(pace_text.write(pace, whole=True, workers=workers))
+    record.read(write_record(pace, workers))
     whole = place.level(pace=pace, record=record)
     group = place.level("a")
     whole.adopt(group)
@@ -1701,12 +1117,12 @@ def test_a_probe_that_passed_at_another_worker_lets_the_lanes_drain_here() -> No
     place = Place()
     whole, lane = a_shared_whole(place, OPEN)
     for _ in range(4):
-        whole.count(lane.member, unreachable=True, now=place.now)
+        whole.evidence.add_failure(lane.member, unreachable=True, now=place.now)
     lane.wait()
     place.push(1)
     whole.come_back(PACED, place.now)
     assert whole.gate.phase is Phase.PACED
-    assert whole.has_passed_since(place.now)
+    assert whole.evidence.has_passed_since(place.now)
     place.push(1)
     assert place.sent == [lane.number]
 

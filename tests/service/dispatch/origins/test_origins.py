@@ -6,7 +6,7 @@ import pytest
 
 from tarry.core.pace import Pace, Phase
 from tarry.errors import StoreUnavailable
-from tarry.service.dispatch.limits import pace_text
+from tarry.service.dispatch.limits.gate import read_pace, write_pace
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.model.origin import group_name
 from tarry.testing.shaky_store import Between, Shaky
@@ -90,7 +90,7 @@ async def test_the_trouble_of_one_application_is_on_record_under_its_own_name() 
         name = group_name(AT, service.application.id)
         whole, group = await service.store.origins([AT, name])
         assert whole == b""
-        assert pace_text.read(group, now=service.now()).phase is Phase.OPEN
+        assert read_pace(group, now=service.now()).phase is Phase.OPEN
 
 
 @virtually
@@ -113,7 +113,7 @@ async def test_a_restart_finds_the_trouble_of_one_application_as_it_was() -> Non
 @virtually
 async def test_a_lane_that_is_taken_up_joins_what_is_open_for_it_on_record() -> None:
     async with virtual_service() as service:
-        await service.store.learn({AT: pace_text.write(OPEN, whole=True)})
+        await service.store.learn({AT: write_pace(OPEN)})
         await service.add_endpoint("gw.example", lambda _request, _now: DOWN)
         await service.add(50)
         await asyncio.sleep(60)
@@ -125,16 +125,7 @@ async def test_a_lane_that_is_taken_up_joins_what_is_open_for_it_on_record() -> 
 @virtually
 async def test_what_is_open_on_record_of_another_application_holds_nobody_back() -> None:
     async with virtual_service() as service:
-        await service.store.learn({group_name(AT, "app_other"): pace_text.write(OPEN)})
-        endpoint = await service.add_endpoint("gw.example")
-        await service.add()
-        await service.until_delivered(endpoint, within=1)
-
-
-@virtually
-async def test_what_an_earlier_version_wrote_of_an_origin_holds_nobody_back() -> None:
-    async with virtual_service() as service:
-        await service.store.learn({AT: pace_text.write(OPEN)})
+        await service.store.learn({group_name(AT, "app_other"): write_pace(OPEN)})
         endpoint = await service.add_endpoint("gw.example")
         await service.add()
         await service.until_delivered(endpoint, within=1)
@@ -150,7 +141,7 @@ async def test_a_whole_that_another_worker_opened_takes_over_the_group_that_was_
         await asyncio.sleep(5)
         (group,) = levels(service)
         assert group.gate.phase is Phase.OPEN
-        await service.store.learn({AT: pace_text.write(OPEN, whole=True)})
+        await service.store.learn({AT: write_pace(OPEN)})
         other = await service.add_application()
         await service.add_endpoint("gw.example", path="/other", application=other)
         await service.add(application=other)
@@ -180,14 +171,14 @@ async def test_what_could_not_be_written_is_written_later(monkeypatch: pytest.Mo
         await asyncio.sleep(5)
         assert not group.is_changed
         (text,) = await service.store.origins([group.name])
-        assert pace_text.read(text, now=service.now()).phase is Phase.OPEN
+        assert read_pace(text, now=service.now()).phase is Phase.OPEN
 
 
 @virtually
 async def test_a_record_is_read_once_for_all_applications_of_an_origin_and_not_again() -> None:
     between = Between(Shaky)
     async with virtual_service(through=between) as service:
-        await service.store.learn({AT: pace_text.write(OPEN, whole=True)})
+        await service.store.learn({AT: write_pace(OPEN)})
         origins, wanted = service.dispatcher.origins, [(AT, "app_a"), (AT, "app_b")]
         await origins.read(wanted)
         whole, *groups = levels(service)
@@ -209,4 +200,4 @@ async def test_a_look_at_the_records_writes_those_that_changed() -> None:
         await origins.share()
         assert not group.is_changed
         (text,) = await service.store.origins([group.name])
-        assert pace_text.read(text, now=service.now()).phase is Phase.OPEN
+        assert read_pace(text, now=service.now()).phase is Phase.OPEN

@@ -8,10 +8,15 @@ import pytest
 
 from tarry.core.pace import Pace, Phase
 from tarry.errors import StoreUnavailable
-from tarry.service.dispatch.limits import pace_text
+from tarry.service.dispatch.limits.gate import read_pace, write_pace
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.origins.record_exchange import LOOK, LOOK_RARELY, RecordExchange
-from tarry.service.dispatch.origins.shared_record import AHEAD, SharedRecord
+from tarry.service.dispatch.origins.shared_record import (
+    AHEAD,
+    SharedRecord,
+    read_workers,
+    write_record,
+)
 from tarry.service.wire.exchange import Answer
 from tarry.testing.samples import NOON
 from tarry.testing.virtual_loop import virtually
@@ -56,7 +61,7 @@ def record_of(whole: Origin) -> SharedRecord:
 
 
 async def another_writes(service: VirtualService, pace: Pace) -> None:
-    await service.store.learn({AT: pace_text.write(pace, whole=True, workers={"other": 5})})
+    await service.store.learn({AT: write_record(pace, {"other": 5})})
 
 
 def count_looks(service: VirtualService, monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
@@ -74,7 +79,7 @@ def count_looks(service: VirtualService, monkeypatch: pytest.MonkeyPatch) -> lis
 
 async def stored(service: VirtualService) -> Pace:
     (text,) = await service.store.origins([AT])
-    return pace_text.read_whole(text, now=service.now())
+    return read_pace(text, now=service.now())
 
 
 @virtually
@@ -101,7 +106,7 @@ async def test_a_worker_adds_its_name_to_a_record_that_it_follows() -> None:
         await another_writes(service, whole.gate.pace.replace(probe_at=service.now() + 200))
         await asyncio.sleep(2 * LOOK + 0.1)
         (text,) = await service.store.origins([AT])
-        assert set(pace_text.read_workers(text)) == {"other", service.dispatcher.shards.worker}
+        assert set(read_workers(text)) == {"other", service.dispatcher.shards.worker}
 
 
 @pytest.mark.parametrize("phase", [Phase.PACED, Phase.CLOSED])
@@ -310,11 +315,11 @@ class Workplace(Place):
 
 
 def theirs(pace: Pace) -> bytes:
-    return pace_text.write(pace, whole=True, workers={"other": 1})
+    return write_record(pace, {"other": 1})
 
 
 def ours(pace: Pace) -> bytes:
-    return pace_text.write(pace, whole=True, workers={"me": 1, "other": 1})
+    return write_record(pace, {"me": 1, "other": 1})
 
 
 @virtually
@@ -326,10 +331,10 @@ async def test_only_records_that_changed_are_written() -> None:
     assert place.store.records == {AT: b""}
     group.change()
     await place.exchange.write([whole, group])
-    assert place.store.records == {AT: b"", group.name: pace_text.write(group.gate.pace)}
+    assert place.store.records == {AT: b"", group.name: write_pace(group.gate.pace)}
     whole.change()
     await place.exchange.write([whole, group])
-    assert pace_text.read_whole(place.store.records[AT], now=NOON).phase is Phase.OPEN
+    assert read_pace(place.store.records[AT], now=NOON).phase is Phase.OPEN
     assert not whole.is_changed
     assert not group.is_changed
 
@@ -343,7 +348,7 @@ async def test_a_probe_goes_as_soon_as_it_is_claimed() -> None:
     assert (whole.wants_probe, place.sent) == (True, [])
     await place.exchange.write([whole])
     assert (whole.wants_probe, place.sent) == (False, [lane.number])
-    written = pace_text.read_whole(place.store.records[AT], now=place.now)
+    written = read_pace(place.store.records[AT], now=place.now)
     assert written.probe_at >= place.now + AHEAD
 
 
@@ -418,7 +423,7 @@ async def test_a_write_that_finds_an_outage_takes_over_the_time_of_its_next_prob
     [
         (ours(OPEN), 1, LOOK),
         (ours(OPEN), 0, LOOK_RARELY),
-        (pace_text.write(OPEN, whole=True, workers={"me": 1}), 1, LOOK_RARELY),
+        (write_record(OPEN, {"me": 1}), 1, LOOK_RARELY),
     ],
 )
 @virtually
@@ -600,7 +605,7 @@ async def test_an_early_probe_is_claimed_again_if_another_worker_wrote_but_did_n
     lane.wait()  # it goes first, so it asks for a probe at once
     assert whole.wants_probe
     late = OPEN.replace(probe_at=NOON + 500)
-    place.store.records[AT] = pace_text.write(late, whole=True, workers={"other": 1, "me": 1})
+    place.store.records[AT] = write_record(late, {"other": 1, "me": 1})
     place.push(LOOK)
     place.signals.share.clear()
     await place.exchange.look()
@@ -654,4 +659,4 @@ async def test_an_outage_that_began_here_is_written_over_what_another_worker_kno
     assert whole.gate.phase is Phase.OPEN
     assert whole.is_changed
     await place.exchange.write([whole])
-    assert pace_text.read_whole(place.store.records[AT], now=NOON).phase is Phase.OPEN
+    assert read_pace(place.store.records[AT], now=NOON).phase is Phase.OPEN

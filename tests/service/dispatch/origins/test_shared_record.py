@@ -7,9 +7,15 @@ import pytest
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.clock import Timer
 from tarry.service.dispatch.context import Context
-from tarry.service.dispatch.limits import pace_text
-from tarry.service.dispatch.limits.gate import Gate
-from tarry.service.dispatch.origins.shared_record import AHEAD, LOT, Fleet, SharedRecord
+from tarry.service.dispatch.limits.gate import Gate, read_pace, write_pace
+from tarry.service.dispatch.origins.shared_record import (
+    AHEAD,
+    LOT,
+    Fleet,
+    SharedRecord,
+    read_workers,
+    write_record,
+)
 from tarry.service.dispatch.work import Signals, Work
 from tarry.service.model.settings import Limits, Parking
 from tarry.testing.samples import NOON
@@ -59,7 +65,7 @@ def a_record(worker: str = "me", **others: int) -> tuple[SharedRecord, Context, 
     )
     SIGNALS.share.clear()
     record = SharedRecord(Fleet(worker), context, Work(SIGNALS))
-    record.read(pace_text.write(OPEN, whole=True, workers=others))
+    record.read(write_record(OPEN, others))
     return record, context, timers
 
 
@@ -90,7 +96,7 @@ def test_a_record_that_was_never_written_is_one_of_an_origin_that_is_well() -> N
 
 def test_a_record_is_known_as_it_was_read() -> None:
     record, _, _ = a_record()
-    text = pace_text.write(PACED, whole=True, workers={"other": 7})
+    text = write_record(PACED, {"other": 7})
     record.read(text)
     assert (record.text, record.pace.phase, record.workers) == (text, Phase.PACED, {"other": 7})
 
@@ -123,7 +129,7 @@ def test_a_claim_says_when_the_next_probe_goes() -> None:
     record, _, _ = a_record()
     gate = a_gate()
     record.may_probe(gate.pace, first=False, serve=never)
-    written = pace_text.read_whole(record.next_text(gate, waiting=5), now=NOON)
+    written = read_pace(record.next_text(gate, waiting=5), now=NOON)
     assert written.probes == OPEN.probes + 1
     assert 30 <= written.probe_at - NOON <= 33
     assert gate.pace == OPEN  # until it is sent
@@ -133,11 +139,11 @@ def test_probes_are_as_frequent_as_if_all_deliveries_waited_at_one_worker() -> N
     record, _, _ = a_record(other=9_000)
     gate = a_gate(OPEN.replace(capacity=None))
     record.may_probe(gate.pace, first=True, serve=never)
-    written = pace_text.read_whole(record.next_text(gate, waiting=1_000), now=NOON)
+    written = read_pace(record.next_text(gate, waiting=1_000), now=NOON)
     assert written.probe_at == NOON + AHEAD  # every 2 s, were it not for an answer to wait for
     alone, _, _ = a_record()
     alone.may_probe(gate.pace, first=True, serve=never)
-    written = pace_text.read_whole(alone.next_text(gate, waiting=1_000), now=NOON)
+    written = read_pace(alone.next_text(gate, waiting=1_000), now=NOON)
     assert 20 <= written.probe_at - NOON <= 22
 
 
@@ -146,10 +152,10 @@ def test_while_a_probe_has_no_answer_the_next_one_is_some_seconds_away() -> None
     gate = a_gate(OPEN.replace(down_since=NOON - 1))
     gate.sent(NOON, 1)
     assert gate.pace.probe_at < NOON + AHEAD
-    written = pace_text.read_whole(record.next_text(gate, waiting=1), now=NOON)
+    written = read_pace(record.next_text(gate, waiting=1), now=NOON)
     assert written.probe_at == NOON + AHEAD
     gate.lost()
-    written = pace_text.read_whole(record.next_text(gate, waiting=1), now=NOON)
+    written = read_pace(record.next_text(gate, waiting=1), now=NOON)
     assert written.probe_at == pytest.approx(gate.pace.probe_at, abs=0.001)
 
 
@@ -191,7 +197,7 @@ def test_a_probe_that_was_brought_forward_is_claimed_again_if_nobody_has_probed(
     record.may_probe(early.pace, first=True, serve=never)
     assert record.keeps_wish(early, before)
     assert not record.keeps_wish(a_gate(before), before)
-    record.read(pace_text.write(OPEN.replace(probes=8), whole=True))
+    record.read(write_pace(OPEN.replace(probes=8)))
     assert not record.keeps_wish(early, before)
 
 
@@ -206,13 +212,13 @@ def test_two_workers_never_write_the_same_text() -> None:
 
 def test_a_worker_without_lanes_there_is_not_named() -> None:
     record, _, _ = a_record(me=5, other=7)
-    assert pace_text.read_workers(record.next_text(a_gate(), waiting=None)) == {"other": 7}
-    assert pace_text.read_workers(record.next_text(a_gate(), waiting=0)) == {"me": 0, "other": 7}
+    assert read_workers(record.next_text(a_gate(), waiting=None)) == {"other": 7}
+    assert read_workers(record.next_text(a_gate(), waiting=0)) == {"me": 0, "other": 7}
 
 
 def test_a_record_of_an_origin_that_is_well_names_nobody() -> None:
     record, _, _ = a_record(me=5, other=7)
-    assert record.next_text(a_gate(Pace()), waiting=5) == b'{"phase":"closed","whole":1}'
+    assert record.next_text(a_gate(Pace()), waiting=5) == b'{"phase":"closed"}'
 
 
 @pytest.mark.parametrize(
@@ -234,7 +240,7 @@ def test_a_record_is_outdated_if_it_says_too_little_of_a_worker(
     record, context, _ = a_record()
     workers = {} if known is None else {"me": known}
     record = SharedRecord(Fleet("me"), context, Work(SIGNALS))
-    record.read(pace_text.write(OPEN, whole=True, workers=workers))
+    record.read(write_record(OPEN, workers))
     assert record.is_outdated(waiting) is outdated
 
 
@@ -260,7 +266,7 @@ def test_half_of_the_pace_is_divided_by_what_waits(mine: int, share: float) -> N
     record.turned(gate, mine)
     assert gate.pace.rate == pytest.approx(share * 40)
     assert gate.pace.goal == pytest.approx(share * 80)
-    written = pace_text.read_whole(record.next_text(gate, waiting=mine), now=NOON)
+    written = read_pace(record.next_text(gate, waiting=mine), now=NOON)
     assert written.rate == pytest.approx(40)
     assert written.capacity == pytest.approx(80)
 
@@ -279,7 +285,7 @@ def test_workers_that_are_dead_count_neither_as_sharers_nor_with_what_waited_the
     fleet = Fleet("me")
     record = SharedRecord(fleet, context, Work(SIGNALS))
     assert not record.has_others
-    record.read(pace_text.write(OPEN, whole=True, workers={"a": 30, "b": 50, "c": 40, "d": 40}))
+    record.read(write_record(OPEN, {"a": 30, "b": 50, "c": 40, "d": 40}))
     assert (record.sharers, record.waiting_elsewhere) == (5, 160)
     fleet.count(3)
     assert (record.sharers, record.waiting_elsewhere) == (3, 80)
@@ -308,3 +314,24 @@ def test_the_first_worker_that_a_record_names_has_written_it() -> None:
     assert record.is_of_another_outage
     record.written(record.next_text(a_gate(), waiting=5))
     assert not record.is_of_another_outage
+
+
+def test_a_record_names_the_workers_that_share_it_and_what_waits_there() -> None:
+    text = write_record(OPEN, {"worker_2": 7, "worker_1": 0})
+    assert [*read_workers(text).items()] == [("worker_2", 7), ("worker_1", 0)]
+    assert read_pace(text, now=NOON) == read_pace(write_pace(OPEN), now=NOON)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"nonsense",
+        b"[]",
+        write_record(OPEN, {}),
+        b'{"workers":3}',
+        b'{"workers":"worker_1"}',
+    ],
+)
+def test_a_record_that_names_no_worker_is_shared_by_nobody(text: bytes) -> None:
+    assert read_workers(text) == {}

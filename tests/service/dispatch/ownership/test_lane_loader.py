@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from tarry.core.pace import Phase
 from tarry.core.text import to_json
+from tarry.errors import StoreUnavailable
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.limits.rates import TenantRate
+from tarry.service.dispatch.limits.shared import TenantRate
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.ownership import lane_loader as loader
 from tarry.service.model.delivery import State
@@ -52,6 +53,20 @@ async def test_a_lane_is_taken_up_once_though_it_is_told_of_twice() -> None:
         for endpoint in endpoints:
             await service.until_delivered(endpoint, within=60)
         assert len(service.sender.sent) == 6 * 20
+
+
+@virtually
+async def test_if_it_was_not_heard_which_lanes_woke_all_are_looked_through() -> None:
+    between = Between(Shaky)
+    seldom = Limits(lease=600, look=300, keep_up=600)
+    async with virtual_service(limits=seldom, through=between) as service:
+        between.shaky.forgets = True
+        with pytest.raises(StoreUnavailable):
+            await service.dispatcher.loader.load_once()
+        between.shaky.forgets = False
+        assert not any(held.is_known for held in service.dispatcher.shards.owned.values())
+        await asyncio.sleep(1.0)
+        assert all(held.is_known for held in service.dispatcher.shards.owned.values())
 
 
 @virtually

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from tarry.errors import StoreUnavailable
 from tarry.service.dispatch.ownership.lane_loader import LOADED_TOGETHER
 from tarry.service.dispatch.ownership.owner import Owner
 from tarry.service.dispatch.settling.sleep import Sleep
@@ -48,7 +47,7 @@ def owner_of(service: VirtualService, signals: Signals) -> Owner:
         work=work,
         shards=shards,
         loader=dispatcher.loader,
-        writer=SettlementWriter(store, context, work, shards, sleep),
+        writer=SettlementWriter(store, context, work, sleep),
         signals=signals,
     )
 
@@ -126,22 +125,6 @@ async def test_what_waited_because_a_lease_was_about_to_end_goes_when_it_is_kept
         await owner_of(service, Signals()).renew_once()
         await service.until_delivered(endpoint, within=1)
         assert not held.held.end_delay(), "nothing waits for it any more"
-
-
-@virtually
-async def test_if_it_was_not_heard_which_lanes_woke_all_are_looked_through() -> None:
-    between = Between(Shaky)
-    async with virtual_service(limits=SELDOM, through=between) as service:
-        signals = Signals()
-        owner = owner_of(service, signals)
-        between.shaky.forgets = True
-        with pytest.raises(StoreUnavailable):
-            await owner.load_once()
-        between.shaky.forgets = False
-        assert signals.own.is_set()
-        assert not any(held.is_known for held in service.dispatcher.shards.owned.values())
-        await owner.own_once()
-        assert all(held.is_known for held in service.dispatcher.shards.owned.values())
 
 
 @virtually

@@ -6,6 +6,7 @@ What the store refuses is halved until the one at fault is alone, and then made 
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 
 from tarry.errors import StoreError, StoreUnavailable
 from tarry.service.dispatch.gauges import gauges
+from tarry.service.dispatch.ownership.held_lease import HeldLease
 from tarry.service.dispatch.settling.writer import MOST_AT_ONCE, NOT_KEPT, REFUSED_AGAIN_AFTER, Part
 from tarry.service.model.application import SHARDS
 from tarry.service.model.attempt import Resent, Settlement
@@ -56,7 +58,7 @@ def test_halves_have_everything_in_order_and_each_has_something(settled: int, ch
     finished = tuple(
         (LANE, due, delivered(due)) for due in (a_due(seq=number) for number in range(settled))
     )
-    part = Part(finished, tuple(replace(CHANGE, lane=number) for number in range(changed)))
+    part = Part(finished, tuple((LANE, replace(CHANGE, lane=number)) for number in range(changed)))
     halves = part.halves()
     assert bool(halves) is (settled + changed > 1)
     assert all(half.finished or half.changes for half in halves)
@@ -93,13 +95,21 @@ def test_of_a_settlement_without_an_attempt_there_is_nothing_simpler() -> None:
 
 
 def test_a_change_loses_its_notices() -> None:
-    assert list(Part((), (CHANGE,)).simpler()) == []
+    assert list(Part((), ((LANE, CHANGE),)).simpler()) == []
     told = replace(CHANGE, notices=(a_notice(an_endpoint("app_1")),))
-    assert list(Part((), (told,)).simpler()) == [Part((), (CHANGE,))]
+    assert list(Part((), ((LANE, told),)).simpler()) == [Part((), ((LANE, CHANGE),))]
+
+
+def test_a_part_is_written_under_the_leases_of_its_lanes_each_once() -> None:
+    first, second = (HeldLease(Lease(number, 1, "here"), until=NOON) for number in (1, 2))
+    lanes = [cast("Lane", SimpleNamespace(held=held)) for held in (first, first, second)]
+    part = Part(((lanes[0], DUE, delivered(DUE)),), ((lanes[1], CHANGE), (lanes[2], CHANGE)))
+    assert part.leases == [first.lease, second.lease]
+    assert part.changed == [CHANGE, CHANGE]
 
 
 def test_a_part_says_what_it_is_about() -> None:
-    part = Part(((LANE, DUE, delivered(DUE)),), (CHANGE,))
+    part = Part(((LANE, DUE, delivered(DUE)),), ((LANE, CHANGE),))
     assert str(part) == "delivery 3 of lane 7 (msg_sample), change of lane 7"
 
 

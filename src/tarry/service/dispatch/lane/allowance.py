@@ -14,7 +14,7 @@ from tarry.core.pace import CLOSED, Phase
 from tarry.core.window import SLICES, Window
 from tarry.service.dispatch.clock import LONG_AGO
 from tarry.service.dispatch.limits.gate import RULE, Gate
-from tarry.service.dispatch.limits.rates import NO_SPACING, Spacing
+from tarry.service.dispatch.limits.shared import NO_SPACING, Spacing
 from tarry.service.dispatch.origins.origin import Origin
 
 # --- Gates --------------------------------------------------------------------------------------

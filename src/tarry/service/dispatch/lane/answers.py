@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from tarry.core.pace import CLOSED, OPEN, Phase
 from tarry.service.dispatch.lane import phases, sending
+from tarry.service.dispatch.lane.attempt import PendingAttempt, settlement
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.lane.pending_attempt import PendingAttempt, settlement
 from tarry.service.dispatch.limits.gate import RULE, Gate
+from tarry.service.dispatch.origins.answers import answered, count_refusal, saw_failure, spares
 from tarry.service.dispatch.outcomes.judge import (
     TAKEN,
     Fault,
@@ -157,7 +158,7 @@ def _report_success(lane: Lane, pending: PendingAttempt, judgement: Judgement, n
     if is_alone:
         leader.passed(now)
     elif gate is not gates.own:
-        leader.answered(lane, judgement, now)
+        answered(leader, lane, judgement, now)
         return
     if gate.phase is OPEN:
         lane.tick(now)  # the ruling on this delivery depends on the gate's phase
@@ -203,7 +204,7 @@ def _report_failure(
     elif failures is None:
         group.leader.serve()
     else:
-        group.leader.answered(lane, judgement, now)
+        answered(group.leader, lane, judgement, now)
         _go_apart_if_alone(lane, judgement, now)
 
 
@@ -227,7 +228,7 @@ def _tell_gate(
     """Report to the gate through which the attempt was sent how many failures to count."""
     gate, group = pending.gate, lane.gates.group
     own = gate is lane.gates.own
-    spared = not own and group.leader.spares(lane)
+    spared = not own and spares(group.leader, lane)
     gate.answered(
         passed=False,
         failures=0 if spared else failures or 0,
@@ -244,8 +245,8 @@ def _disable(lane: Lane, gate: Gate, judgement: Judgement, now: float) -> None:
     lane.stand(Standing.DISABLED, "the receiver said so", now)
     leader = lane.gates.group.leader
     if gate is leader.gate:  # the other lanes of the origin wait for this answer
-        leader.refused(lane)
-        leader.answered(lane, judgement, now)
+        count_refusal(leader, lane)
+        answered(leader, lane, judgement, now)
     elif gate is not lane.gates.own:
         lane.gates.group.serve_all()
 
@@ -264,7 +265,7 @@ def _failures(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: fl
     )
     refused = judgement.verdict is Verdict.REFUSED and failures is not None
     if refused and gate is leader.gate:
-        leader.refused(lane)  # the answers to other lanes show what this refusal means
+        count_refusal(leader, lane)  # the answers to other lanes show what this refusal means
     return failures
 
 
@@ -272,7 +273,7 @@ def _own_gate_failed(lane: Lane, judgement: Judgement, now: float) -> None:
     """Follow up on a failure at the lane's own gate: it or the origin's may open."""
     gate, leader = lane.gates.own, lane.gates.group.leader
     if not leader.shared:
-        leader.saw_failure(lane, unreachable=judgement.unreachable, now=now)
+        saw_failure(leader, lane, unreachable=judgement.unreachable, now=now)
     completes_row = lane.allowance.failing == RULE.failures
     if completes_row and not lane.blame.refusals:  # nobody is refused by chance
         gate.assume(lane.gates.group.history)
@@ -293,12 +294,16 @@ def _go_apart_if_alone(lane: Lane, judgement: Judgement, now: float) -> None:
     if gates.current is gates.own or leader.gate.phase is not Phase.PACED:
         return
     refused = judgement.verdict is Verdict.REFUSED
-    if refused and not leader.refuses(lane) and lane.blame.refusals >= RULE.failures:
+    if (
+        refused
+        and not leader.evidence.refuses(lane.number)
+        and lane.blame.refusals >= RULE.failures
+    ):
         phases.go_apart(lane, now)
     failing_since = lane.record.failing_since
     enough = RULE.failures if failing_since < leader.gate.pace.begun else NO_OVERLOAD
     down = judgement.verdict is Verdict.FAILED and lane.blame.failures >= enough
-    if down and leader.has_passed_since(failing_since):
+    if down and leader.evidence.has_passed_since(failing_since):
         phases.go_apart(lane, now, failing_since)
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tarry.core.pace import Pace
 from tarry.service.dispatch.clock import LONG_AGO
-from tarry.service.dispatch.limits import pace_text
+from tarry.service.dispatch.limits.gate import write_pace
 from tarry.service.model.attempt import Settlement
 from tarry.service.model.delivery import DELIVERED, FAILED, WAITING, Reason
 from tarry.service.model.endpoint import Endpoint, Standing
@@ -113,7 +113,7 @@ class EndpointRecord:
         """Return the change that saves what is known now."""
         self._recorded_at = self.accepted_at
         accepted_at = None if self.accepted_at == LONG_AGO else self.accepted_at
-        known = replace(self.known, pace=pace_text.write(pace), accepted_at=accepted_at)
+        known = replace(self.known, pace=write_pace(pace), accepted_at=accepted_at)
         return Change(lane=self._lane, epoch=self._epoch, at=now, known=known)
 
     def moved(self, origin: str) -> bool:

@@ -24,13 +24,11 @@ from tarry.core.pace import Phase
 from tarry.service.dispatch.clock import LONG_AGO
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.allowance import Allowance, LaneGates
+from tarry.service.dispatch.lane.attempt import LaneConfig, PendingAttempt
 from tarry.service.dispatch.lane.backlog import Backlog
-from tarry.service.dispatch.lane.config import LaneConfig
 from tarry.service.dispatch.lane.endpoint_record import EndpointRecord, stands
-from tarry.service.dispatch.lane.pending_attempt import PendingAttempt
-from tarry.service.dispatch.limits import pace_text
-from tarry.service.dispatch.limits.gate import RULE, Gate
-from tarry.service.dispatch.limits.rates import TenantRate
+from tarry.service.dispatch.limits.gate import RULE, Gate, read_pace
+from tarry.service.dispatch.limits.shared import TenantRate
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.outcomes.blame import LaneBlame
 from tarry.service.dispatch.ownership.held_lease import HeldLease
@@ -94,7 +92,7 @@ class Lane:
         self.wake_at = math.inf
         self.record = EndpointRecord(row, context.parking, context.note, epoch=self.epoch)
         moved = self.record.moved(config.origin)
-        pace = pace_text.read(b"" if moved else row.known.pace, now=now)
+        pace = read_pace(b"" if moved else row.known.pace, now=now)
         self.gates = LaneGates(Gate(pace, context.draw), group)
         self.backlog = Backlog(row, context.buffered)
         self.blame = LaneBlame()
@@ -359,4 +357,4 @@ class Lane:
         """Have a change of the endpoint's record written, if there is one."""
         if change is not None and not self.left:
             self.endpoint = stands(self.endpoint, change)
-            self.work.change(change)
+            self.work.change(self, change)

@@ -6,8 +6,8 @@ This is its own gate, or the gate that it shares with others of its origin while
 import logging
 
 from tarry.core.pace import Phase
+from tarry.service.dispatch.lane.attempt import settlement
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.lane.pending_attempt import settlement
 from tarry.service.dispatch.outcomes.judge import Ruling
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.lane import Due, Stream

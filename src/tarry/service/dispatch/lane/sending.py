@@ -11,8 +11,8 @@ import math
 from tarry.core.outcome import Kind
 from tarry.core.pace import CLOSED, OPEN, PACED
 from tarry.service.dispatch.lane.allowance import RETRY_PAUSE
+from tarry.service.dispatch.lane.attempt import PendingAttempt, settlement, signed_request
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.lane.pending_attempt import PendingAttempt, settlement, signed_request
 from tarry.service.dispatch.limits.gate import RULE, Gate
 from tarry.service.dispatch.outcomes.judge import Judgement, Ruling, Verdict
 from tarry.service.failpoints import hit

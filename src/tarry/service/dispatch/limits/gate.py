@@ -1,17 +1,22 @@
 """Runs the pacer of `core`: counts answers, steps the pacer on time, and decides when to send next.
 
-A lane has one gate, and an origin has one for all its lanes together.
+A lane has one gate, and an origin has one for all its lanes together. A gate's pace is stored as
+JSON, so that the next owner of a lane continues from it.
 """
 
 import math
 from collections.abc import Callable
 
-from tarry.core.pace import CLOSED, OPEN, PACED, Pace, PacerRule, Sample, Seen
-from tarry.core.pacer import in_a_row, opened, ramped, step
+import msgspec
+
+from tarry.core.pace import CLOSED, OPEN, PACED, Pace, PacerRule, Phase, Sample, Seen
+from tarry.core.pacer import handed_over, in_a_row, opened, ramped, step
 from tarry.core.probe import probed
 from tarry.core.window import Window
 from tarry.service.dispatch.clock import LONG_AGO
-from tarry.service.dispatch.limits.rates import NO_SPACING, Spacing
+from tarry.service.dispatch.limits.shared import NO_SPACING, Spacing
+
+# --- The gate -----------------------------------------------------------------------------------
 
 RULE = PacerRule(growth=1.2)
 """The rate grows by a fifth at a step. If no capacity is remembered, the first overload is about
@@ -288,3 +293,45 @@ class Gate:
             self._spacing = Spacing(rate)
         else:
             self._spacing.pace(rate)
+
+
+# --- Its pace as it is stored -------------------------------------------------------------------
+
+_NUMBERS = (
+    *("rate", "goal", "capacity", "baseline", "most", "judged", "epoch", "since", "begun", "climb"),
+    *("hold", "failed_at", "latency", "usual", "down_since", "probes", "probe_at"),
+    "held_until",
+)
+"""The fields that are kept in a hand-over; all others are about attempts of the old owner."""
+_COUNTS = ("judged", "epoch", "probes")
+_FRESH = Pace()
+
+
+def write_pace(pace: Pace, **texts: str) -> bytes:
+    """Return a pace and these texts as JSON, without fields that have their initial values."""
+    numbers = {
+        name: value
+        for name in _NUMBERS
+        if (value := getattr(pace, name)) != getattr(_FRESH, name)
+        and value is not None
+        and math.isfinite(value)
+    }
+    return msgspec.json.encode({"phase": pace.phase, **texts, **numbers})
+
+
+def read_pace(text: bytes, *, now: float) -> Pace:
+    """Return a pace as a new owner starts with it. A text that cannot be read is ignored."""
+    if not text:
+        return _FRESH  # one shared value for all without a pace
+    try:
+        fields = msgspec.json.decode(text, type=dict[str, float | str])
+        phase = Phase(str(fields.pop("phase", CLOSED)))
+        numbers = {
+            name: int(value) if name in _COUNTS else float(value)
+            for name, value in fields.items()
+            if name in _NUMBERS
+        }
+        pace = Pace(phase=phase).replace(**numbers)
+    except (msgspec.DecodeError, ValueError, TypeError):
+        return _FRESH
+    return handed_over(pace, now=now)

@@ -1,6 +1,8 @@
 """Evidence that an origin is in trouble: for one lane, one application or all applications.
 
-These are frozen values. All healthy origins share the same two.
+- `Failures` is a frozen value. All healthy origins share the same one.
+- `Evidence` has the failures, refusals and holds of one level of an origin. It says what they
+  prove.
 """
 
 import math
@@ -10,7 +12,12 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tarry.core.pace import REMEMBERED, Sample
 from tarry.service.dispatch.limits.gate import RULE
+from tarry.service.dispatch.origins.member import Member
+from tarry.service.dispatch.sparse import NOTHING
+
+# --- Failures -----------------------------------------------------------------------------------
 
 SEVERAL = 3
 """Failing lanes that are evidence against their application's group, and failing applications that
@@ -86,42 +93,144 @@ def _with(kept: frozenset[Item], item: Item) -> frozenset[Item]:
     return kept if len(kept) >= SEVERAL else kept | {item}
 
 
-class Refusals(Struct, frozen=True):
-    """The lanes that were refused since the last success; `own` holds lanes refused before it.
+NO_FAILURES = Failures()
+NO_ANSWERS = Sample()
+"""The shared history of all levels without one: there may be as many as lanes."""
 
-    A refusal before others passed concerns that lane alone. `is_news` says that the last lane was
-    refused for the first time, so its refusal may concern that lane alone.
+
+# --- All evidence of one level ------------------------------------------------------------------
+
+
+class Evidence:
+    """The evidence for and against one level of an origin: one application's group, or the whole.
+
+    Several failing lanes are evidence against a group. Several failing applications are evidence
+    against the whole, and so are attempts that cannot connect.
     """
 
-    lanes: frozenset[int] = _NO_LANES
-    own: frozenset[int] = _NO_LANES
-    is_news: bool = False
+    __slots__ = (
+        *("_held", "_of_group", "failures", "history", "is_new_refusal", "passed_at", "refused"),
+        "refused_alone",
+    )
+
+    def __init__(self, *, of_group: bool, now: float) -> None:
+        self._of_group = of_group
+        self.failures = NO_FAILURES
+        self.history = NO_ANSWERS
+        """The latest answers to closed lanes, since one first failed and passed again."""
+        # As if an attempt had just passed: gates that are open already are no evidence.
+        self.passed_at = now - RULE.silence
+        self.refused = self.refused_alone = _NO_LANES
+        """The lanes that were refused since the last success, and those whose refusals concern them
+        alone: they were refused before others passed."""
+        self.is_new_refusal = False
+        """Whether the last lane was refused for the first time: it may concern that lane alone."""
+        self._held: dict[int | str, float] = NOTHING
+        """Until when a 429 asked lanes of a group, or applications of a whole, to wait."""
+
+    # --- Successes ------------------------------------------------------------------------------
+
+    def passed(self, now: float, refused: Iterable[int]) -> None:
+        """Drop the evidence: an attempt passed. So these lanes were refused alone."""
+        self.passed_at = now
+        self.failures = NO_FAILURES
+        if self.refused:
+            self.refused, self.refused_alone = _NO_LANES, self.refused_alone.union(refused)
+        self._held = NOTHING
+
+    def assume_success(self, now: float) -> None:
+        """Take lanes that are open now for no evidence, as if an attempt had passed."""
+        self.passed_at = now
+
+    def has_passed_since(self, time: float) -> bool:
+        """Return whether an attempt passed since then."""
+        return self.passed_at >= time
+
+    def add_success(self, failures: int) -> None:
+        """Count a success of a closed lane, and its failures just before.
+
+        So a lane that only fails says nothing about what fails by chance here.
+        """
+        if failures or self.history is not NO_ANSWERS:
+            self.history = self.history.add(1, failures).faded(REMEMBERED)
+
+    # --- Failures -------------------------------------------------------------------------------
+
+    def add_failure(self, lane: Member, *, unreachable: bool, now: float) -> None:
+        """Count a failure of a lane."""
+        self.failures = self.failures.add(
+            lane.number, lane.tenant, unreachable=unreachable, now=now
+        )
+
+    def reached(self) -> None:
+        """Reset the count of attempts in a row that could not connect: one got an answer."""
+        if self.failures.unreachable:
+            self.failures = self.failures.reached()
+
+    def count_anew(self) -> None:
+        """Count failures from zero, but remember since when there are some."""
+        self.failures = self.failures.counted_anew()
 
     @property
-    def of_all(self) -> bool:
+    def is_common(self) -> bool:
+        """Whether the failures are evidence against all lanes of this level."""
+        failures = self.failures
+        if self._of_group:
+            return failures.of_several_lanes
+        return failures.of_several_applications or failures.nobody_there
+
+    def is_down(self, now: float) -> bool:
+        """Return whether the evidence is enough to open the gate of this level."""
+        return self.failures.many and self.is_common and self._is_silent(now)
+
+    def cannot_connect(self, now: float) -> bool:
+        """Return whether nobody can connect, whatever the application."""
+        return self.failures.nobody_there and self._is_silent(now)
+
+    def _is_silent(self, now: float) -> bool:
+        return now - self.passed_at >= RULE.silence
+
+    def has_failed_since(self, before: float) -> bool:
+        """Return whether all attempts failed since before that time."""
+        return self.failures.since < before
+
+    def fails_alone(self, passed_at: float) -> bool:
+        """Return whether all attempts failed since before others passed."""
+        return self.failures.many and self.has_failed_since(passed_at)
+
+    # --- Refusals and holds ---------------------------------------------------------------------
+
+    def add_refusal(self, lane: int) -> None:
+        """Count a refusal of a lane, until an attempt passes."""
+        self.is_new_refusal = lane not in self.refused
+        self.refused |= {lane}
+
+    @property
+    def refuses_all(self) -> bool:
         """Whether enough lanes are refused to conclude that the origin refuses all."""
-        return len(self.lanes) >= SEVERAL
+        return len(self.refused) >= SEVERAL
 
-    def add(self, lane: int) -> "Refusals":
-        """Return these with one more lane."""
-        return Refusals(self.lanes | {lane}, self.own, lane not in self.lanes)
+    def refuses(self, lane: int) -> bool:
+        """Return whether a lane was refused along with enough others to blame the origin."""
+        return self.refuses_all and lane in self.refused
 
-    def passed(self, lanes: Iterable[int]) -> "Refusals":
-        """Return these after a success: the refusals of these lanes concern them alone."""
-        return Refusals(_NO_LANES, self.own.union(lanes), self.is_news)
+    def accepts(self, lane: int) -> None:
+        """Count a lane as not refused any more: a delivery of it passed."""
+        self.refused_alone -= {lane}
 
-    def taken(self, lane: int) -> "Refusals":
-        """Return these after a delivery of this lane passed: it is not refused any more."""
-        return Refusals(self.lanes, self.own - {lane}, self.is_news) if lane in self.own else self
+    def fails_otherwise(self) -> None:
+        """Let refusals no longer concern all lanes: there are other failures."""
+        self.refused = _NO_LANES
 
-    def failed(self) -> "Refusals":
-        """Return these after a failure other than a refusal: they no longer concern all lanes."""
-        return Refusals(_NO_LANES, self.own, self.is_news)
+    def opened(self) -> None:
+        """Count no lane as an exception any more: the gate opened."""
+        self.refused_alone = _NO_LANES
 
-    def opened(self) -> "Refusals":
-        """Return these after the gate opened: no lane is an exception any more."""
-        return Refusals(self.lanes, _NO_LANES, self.is_news)
+    def hold(self, who: int | str, until: float, now: float) -> float | None:
+        """Remember which lane or application has to wait.
 
-
-NO_FAILURES = Failures()
-NO_REFUSALS = Refusals()
+        Return until when all have to wait: None unless several were asked to.
+        """
+        held = {**self._held, who: until}
+        self._held = {one: at for one, at in held.items() if at > now} or NOTHING
+        return min(self._held.values()) if len(self._held) >= SEVERAL else None

@@ -19,15 +19,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from sys import intern
 from typing import Any
 
-from tarry.core.pace import CLOSED, REMEMBERED, Pace, Phase, Sample
+from tarry.core.pace import CLOSED, Pace, Phase, Sample
 from tarry.service.dispatch.context import Context
-from tarry.service.dispatch.limits.gate import RULE, Gate
-from tarry.service.dispatch.origins.evidence import NO_FAILURES, NO_REFUSALS, SEVERAL, Failures
+from tarry.service.dispatch.limits.gate import Gate
+from tarry.service.dispatch.origins.evidence import Evidence, Failures
 from tarry.service.dispatch.origins.member import Member
 from tarry.service.dispatch.origins.shared_record import SharedRecord
 from tarry.service.dispatch.origins.turn_queue import TurnQueue
-from tarry.service.dispatch.outcomes.judge import Judgement
-from tarry.service.dispatch.sparse import NOTHING, put, put_one, without_one
+from tarry.service.dispatch.sparse import NOTHING, put_one, without_one
 from tarry.service.dispatch.work import Work
 from tarry.service.model.origin import group_name
 
@@ -35,8 +34,6 @@ log = logging.getLogger("tarry.service")
 
 _WELL = Gate(Pace(), float)
 """The shared gate of all origins that were never in trouble: no lane goes by it."""
-NO_ANSWERS = Sample()
-"""The shared history of all origins without one: there may be as many as lanes."""
 
 
 class Origin:
@@ -47,9 +44,9 @@ class Origin:
     """
 
     __slots__ = (
-        *("_context", "_counted", "_failures", "_held", "_history", "_make_whole", "_passed_at"),
-        *("_queue", "_refusals", "_work", "application", "gate", "groups", "is_changed"),
-        *("is_parted", "lanes", "leader", "place", "record", "whole"),
+        *("_context", "_counted", "_make_whole", "_queue", "_work", "application", "evidence"),
+        *("gate", "groups", "is_changed", "is_parted", "lanes", "leader", "place", "record"),
+        "whole",
     )
 
     def __init__(  # noqa: PLR0913  the parts that an origin connects
@@ -84,15 +81,9 @@ class Origin:
         self.is_changed = False
         """Whether its record in the store has to be written."""
         self._queue: TurnQueue | None = None
-        self._failures, self._refusals = NO_FAILURES, NO_REFUSALS
-        self._held: dict[int | str, float] = NOTHING
-        """Until when a 429 asked lanes of a group, or applications of a whole, to wait."""
-        self._history = NO_ANSWERS
-        """The latest answers to its closed lanes, since one first failed and passed again."""
         self._counted = (0.0, 0)
         """When the waiting deliveries of this worker were counted, and their number."""
-        # As if an attempt had just passed: gates that are open already are no evidence.
-        self._passed_at = context.now() - RULE.silence
+        self.evidence = Evidence(of_group=bool(application), now=context.now())
         if self.shared:
             work.tick(self)
 
@@ -106,7 +97,7 @@ class Origin:
         """Whether its lanes go by its gate and not by their own."""
         return self.gate.phase is not CLOSED
 
-    def _group_of(self, lane: Member) -> "Origin":
+    def group_of(self, lane: Member) -> "Origin":
         """Return the group that a lane of this level belongs to."""
         return self if self.application else self.groups[lane.tenant]
 
@@ -196,7 +187,7 @@ class Origin:
 
         While the origin refuses several lanes, so is a lane that was not refused yet.
         """
-        return lane.is_well or (self._refusals.of_all and not lane.refusals)
+        return lane.is_well or (self.evidence.refuses_all and not lane.refusals)
 
     def _is_past_doubt(self, lane: Member) -> bool:
         """Return whether a lane drains at the pace without doubt.
@@ -206,7 +197,8 @@ class Origin:
         if self.application or lane.is_well:
             return True
         begun = self.gate.pace.begun
-        return self._group_of(lane).has_passed_since(begun) and not lane.has_failed_since(begun)
+        passed = self.group_of(lane).evidence.has_passed_since(begun)
+        return passed and not lane.has_failed_since(begun)
 
     def serve(self) -> None:
         """Let lanes send in turns, as far as the gate allows."""
@@ -219,82 +211,51 @@ class Origin:
         if self.whole is not None:
             self.whole.serve()
 
+    def ask_another(self, now: float, *, refused: bool, before: Failures) -> None:
+        """Send the next probe at once if the last one says little about the other lanes.
+
+        A refusal may concern one endpoint, and any answer at a whole may concern one application.
+        """
+        queue, evidence = self._queue, self.evidence
+        if queue is None:
+            return
+        if refused:
+            news = evidence.is_new_refusal and not evidence.refuses_all
+            asks = news and queue.has_lanes_but(evidence.refused)
+        else:
+            news = not self.application and evidence.failures.is_news(before)
+            asks = news and queue.has_applications_but(evidence.failures.answered)
+        if asks:
+            queue.ask_another(now)
+        else:
+            queue.make_up()
+
     # --- What its lanes saw ---------------------------------------------------------------------
 
-    def saw_failure(self, lane: Member, *, unreachable: bool, now: float) -> None:
-        """Count a failure of a lane of this group that goes by its own gate."""
-        if self.whole is not None:
-            self.whole.blame(lane, lane.gate, unreachable=unreachable, now=now)
-        if len(self.lanes) > 1 and self.leader is self:
-            self.blame(lane, lane.gate, unreachable=unreachable, now=now)
-
-    def blame(self, lane: Member, gate: Gate, *, unreachable: bool, now: float) -> None:
-        """Count a failure of a lane that goes by another `gate`, and open this one if it is down.
-
-        A gate that was open before another lane passed is no evidence, and a failure by chance is
-        none either.
-        """
-        known = gate.phase is Phase.OPEN and gate.pace.down_since <= self._passed_at
-        if self.shared or ((known or gate.fails_by_chance) and not unreachable):
-            return
-        self.count(lane, unreachable=unreachable, now=now)
-        if not self._open_whole(now) and self.is_down(now):
-            self.open(now)
-
     def add_success(self, failures: int) -> None:
-        """Count a success of a closed lane, and its failures just before, at both levels.
-
-        So a lane that only fails says nothing about what fails by chance here.
-        """
-        if failures or self._history.answers:
-            self._history = self._history.add(1, failures).faded(REMEMBERED)
+        """Count a success of a closed lane, and its failures just before, at both levels."""
+        self.evidence.add_success(failures)
         if self.whole is not None:
-            self.whole.add_success(failures)
+            self.whole.evidence.add_success(failures)
 
     @property
     def history(self) -> Sample:
         """The latest answers at this origin, for lanes that have few of their own."""
-        return self._history if self.whole is None else self.whole.history
+        return (self.whole or self).evidence.history
 
-    def count(self, lane: Member, *, unreachable: bool, now: float) -> None:
-        """Count a failure of a lane."""
-        self._failures = self._failures.add(
-            lane.number, lane.tenant, unreachable=unreachable, now=now
-        )
-
-    @property
-    def _is_common(self) -> bool:
-        """Whether the failures are evidence against all lanes of this level."""
-        failed = self._failures
-        if self.application:
-            return failed.of_several_lanes
-        return failed.of_several_applications or failed.nobody_there
-
-    def is_down(self, now: float) -> bool:
-        """Return whether the evidence is enough to open this gate."""
-        return self._failures.many and self._is_common and self._is_silent(now)
-
-    def _is_silent(self, now: float) -> bool:
-        return now - self._passed_at >= RULE.silence
-
-    def _open_whole(self, now: float) -> bool:
+    def open_whole(self, now: float) -> bool:
         """Make and open the whole if this group cannot connect and there is no whole yet."""
         alone = self.whole is None and self.application
-        if not alone or not self._failures.nobody_there or not self._is_silent(now):
+        if not alone or not self.evidence.cannot_connect(now):
             return False
         self._make_whole(self).open(now)
         return True
 
     def reached(self) -> None:
-        """Note that a lane of this group got an answer, even if it is a failure."""
-        self.note_answer()
+        """Note at both levels that a lane of this group got an answer, even if it is a failure."""
+        self.evidence.reached()
         if self.whole is not None:
-            self.whole.note_answer()
-
-    def note_answer(self) -> None:
-        """Reset the count of attempts in a row that could not connect."""
-        if self._failures.unreachable:
-            self._failures = self._failures.reached()
+            self.whole.evidence.reached()
 
     def passed(self, now: float) -> None:
         """Drop the evidence at both levels: a lane of this group passed."""
@@ -304,12 +265,8 @@ class Origin:
 
     def clear(self, now: float) -> None:
         """Drop the evidence of failures and holds at this level: an attempt passed."""
-        self._passed_at = now
-        self._failures = NO_FAILURES
-        if self._refusals.lanes:
-            self._refusals = self._refusals.passed(self._refused_before())
-        if self._held:
-            self._held = NOTHING
+        evidence = self.evidence
+        evidence.passed(now, self._refused_before() if evidence.refused else ())
         if self.gate.pace.held_until:
             self.gate.hold(0.0)
             self.change()
@@ -317,19 +274,9 @@ class Origin:
     def _refused_before(self) -> Iterable[int]:
         """Return the lanes that were refused: if others pass, the refusals are their own."""
         if self.gate.phase is not Phase.OPEN:
-            return self._refusals.lanes
+            return self.evidence.refused
         # Also those refused before the gate opened; they may be many, but this is rare.
         return [lane.number for lane in self._lanes() if lane.refusals]
-
-    def refused(self, lane: Member) -> None:
-        """Count a refusal of a lane at this gate, until an attempt passes."""
-        if lane.number in self._refusals.own and self.gate.phase is Phase.PACED:
-            return  # others passed after an earlier refusal of this lane
-        self._refusals = self._refusals.add(lane.number)
-
-    def refuses(self, lane: Member) -> bool:
-        """Return whether a lane was refused along with enough others to blame the origin."""
-        return self._refusals.of_all and lane.number in self._refusals.lanes
 
     def held(self, lane: Member, until: float, now: float) -> None:
         """Note that a 429 asked a lane of this group to wait.
@@ -342,90 +289,11 @@ class Origin:
 
     def hold(self, who: int | str, until: float, now: float) -> None:
         """Remember which lane or application has to wait, and hold the gate if several have to."""
-        held = put(self._held, who, until)
-        self._held = {one: at for one, at in held.items() if at > now} or NOTHING
-        if len(self._held) >= SEVERAL:
+        all_until = self.evidence.hold(who, until, now)
+        if all_until is not None:
             self._get_a_gate()
-            self.gate.hold(max(self.gate.pace.held_until, min(self._held.values())))
+            self.gate.hold(max(self.gate.pace.held_until, all_until))
             self.change()  # for `explain`
-
-    def answered(self, lane: Member, judgement: Judgement, now: float) -> None:
-        """Evaluate an answer that this gate has counted."""
-        before = self._failures
-        if judgement.alive:
-            self._group_of(lane).passed(now)
-            self._refusals = self._refusals.taken(lane.number)
-        elif not judgement.private:
-            self._refusals = self._refusals.failed()
-            self._failed(lane, unreachable=judgement.unreachable, now=now)
-        elif self.refuses(lane):
-            self._failed(lane, unreachable=False, now=now)
-            self._refused_all(self._group_of(lane), now)
-        if self.gate.phase is Phase.OPEN:
-            self._ask_another(now, refused=judgement.private, before=before)
-            self.tick(now)
-        self.serve()
-
-    def _failed(self, lane: Member, *, unreachable: bool, now: float) -> None:
-        """Count a failure at this gate for both levels."""
-        self.count(lane, unreachable=unreachable, now=now)
-        group = self._group_of(lane)
-        if self is not group:
-            group.count(lane, unreachable=unreachable, now=now)
-            if self.gate.phase is Phase.PACED and group.fails_alone(self._passed_at):
-                self._part(group, now)
-        elif self.whole is not None:
-            self.whole.blame(lane, self.gate, unreachable=unreachable, now=now)
-        elif self.gate.phase is Phase.OPEN:
-            self._open_whole(now)
-
-    def _refused_all(self, group: "Origin", now: float) -> None:
-        """Open a paced gate at once if all are refused: a slower pace does not help."""
-        if self.gate.phase is not Phase.PACED:
-            return
-        if self.is_down(now):
-            self.open(now)
-        elif self is not group and group.is_down(now):
-            self._part(group, now)
-
-    def spares(self, lane: Member) -> bool:
-        """Return whether a failure of this lane is no evidence against the pace of this gate.
-
-        This applies to an application that has only failed since before the gate came back.
-        """
-        group = self._group_of(lane)
-        return self is not group and group.has_failed_since(self.gate.pace.begun)
-
-    def has_passed_since(self, time: float) -> bool:
-        """Return whether a lane of this group passed since then."""
-        return self._passed_at >= time
-
-    def has_failed_since(self, before: float) -> bool:
-        """Return whether this group has only failed since before that time."""
-        return self._failures.since < before
-
-    def fails_alone(self, passed_at: float) -> bool:
-        """Return whether this group has only failed since before another one passed."""
-        return self._failures.many and self.has_failed_since(passed_at)
-
-    def _ask_another(self, now: float, *, refused: bool, before: Failures) -> None:
-        """Send the next probe at once if the last one says little about the other lanes.
-
-        A refusal may concern one endpoint, and any answer at a whole may concern one application.
-        """
-        queue, refusals, failures = self._queue, self._refusals, self._failures
-        if queue is None:
-            return
-        if refused:
-            news = refusals.is_news and not refusals.of_all
-            asks = news and queue.has_lanes_but(refusals.lanes)
-        else:
-            news = not self.application and failures.is_news(before)
-            asks = news and queue.has_applications_but(failures.answered)
-        if asks:
-            queue.ask_another(now)
-        else:
-            queue.make_up()
 
     # --- Changes of its gate --------------------------------------------------------------------
 
@@ -434,7 +302,7 @@ class Origin:
         self._get_a_gate()
         self.gate.open(now, max(1, self.waiting()), capacity, since)
         self._turned()
-        self._refusals = self._refusals.opened()
+        self.evidence.opened()
         self._share(now)
 
     def _share(self, now: float) -> None:
@@ -453,7 +321,7 @@ class Origin:
     def step_back(self, whole: "Origin") -> None:
         """Leave the lanes of this group to its whole."""
         self.leader, self.is_parted = whole, False
-        self._failures = self._failures.counted_anew()
+        self.evidence.count_anew()
         self._close_queue()
         if self.shared:
             self.gate.close()
@@ -475,8 +343,8 @@ class Origin:
     def _moved(self, now: float) -> None:
         """Tell the lanes that the gate is in another phase."""
         phase = self.gate.phase
-        if phase is Phase.OPEN and not self._is_common:
-            if not self._open_whole(now):
+        if phase is Phase.OPEN and not self.evidence.is_common:
+            if not self.open_whole(now):
                 self._disband(now)
             return
         lanes = list(self._lanes())
@@ -487,7 +355,7 @@ class Origin:
             self._share(now)
             return
         if phase is Phase.CLOSED:
-            self._passed_at = now  # lanes that are still open are no evidence
+            self.evidence.assume_success(now)
             self._close_queue()
         for lane in lanes:
             lane.origin_turned(phase, now)
@@ -496,15 +364,15 @@ class Origin:
 
     def follow(self, phase: Phase, now: float) -> None:
         """React to a new phase of this group's whole."""
-        self._failures = self._failures.counted_anew()
+        self.evidence.count_anew()
         if phase is Phase.CLOSED:
             self.is_parted = False
-            self._passed_at = now
+            self.evidence.assume_success(now)
             self.leader = self
 
     def _disband(self, now: float) -> None:
         """Close this gate: too few lanes fail. Those stay open on their own."""
-        capacity, failing = self.gate.pace.capacity, self._failures.lanes
+        capacity, failing = self.gate.pace.capacity, self.evidence.failures.lanes
         self.gate.close()
         self._turned()
         self._close_queue()
@@ -512,13 +380,13 @@ class Origin:
         for group in list(self.groups.values()):
             group.whole_disbanded(now, capacity)
 
-    def _part(self, group: "Origin", now: float) -> None:
+    def let_part(self, group: "Origin", now: float) -> None:
         """Let a group leave this whole: it fails alone."""
         log.info("the lanes of %s to %s fail alone", group.application, self.place)
         for lane in group.lanes.values():
             self.discard(lane)
         # It counts as down since before others passed, and so is no evidence against the whole.
-        group.part(now, self.gate.pace.capacity, self._passed_at)
+        group.part(now, self.gate.pace.capacity, self.evidence.passed_at)
 
     def whole_disbanded(self, now: float, capacity: float | None) -> None:
         """Go by this group again: its whole is not shared any more."""
@@ -537,10 +405,11 @@ class Origin:
     ) -> None:
         """Have the lanes of this group go by it again; those that fail are open."""
         self.leader = self
-        if self._failures.of_several_lanes:
+        failures = self.evidence.failures
+        if failures.of_several_lanes:
             self.open(now, capacity, since)
         else:
-            self._release(self._failures.lanes, now, capacity, since)
+            self._release(failures.lanes, now, capacity, since)
 
     def _release(
         self,
@@ -550,7 +419,7 @@ class Origin:
         since: float | None = None,
     ) -> None:
         """Leave the lanes of this group to their own gates; those that fail are open."""
-        self._passed_at = now
+        self.evidence.assume_success(now)
         for lane in list(self.lanes.values()):
             if lane.number in failing and not lane.is_apart:
                 lane.alone(now, capacity, since)
@@ -559,7 +428,7 @@ class Origin:
 
     def _turned(self) -> None:
         """Log and record the new phase, and count failures from here on."""
-        self._failures = self._failures.counted_anew()
+        self.evidence.count_anew()
         if self.record is not None:
             self.record.turned(self.gate, self.waiting_here())
         if self._queue is not None:

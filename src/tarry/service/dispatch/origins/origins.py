@@ -5,7 +5,7 @@ from typing import Any
 
 from tarry.core.pace import Pace
 from tarry.service.dispatch.context import Context
-from tarry.service.dispatch.limits import pace_text
+from tarry.service.dispatch.limits.gate import read_pace
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.origins.record_exchange import RecordExchange
 from tarry.service.dispatch.origins.shared_record import SharedRecord
@@ -43,7 +43,7 @@ class Origins:
         for place, application in new:
             if (text := texts.get(place)) and not self._has_whole(place):
                 self._read_whole(place, text)
-            pace = pace_text.read(texts[group_name(place, application)], now=now)
+            pace = read_pace(texts[group_name(place, application)], now=now)
             self.group(place, application, pace)
 
     def group(self, place: str, application: str, pace: Pace = Pace()) -> Origin:  # noqa: B008  a frozen value

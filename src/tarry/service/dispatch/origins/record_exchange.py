@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tarry.core.pace import Phase
 from tarry.service.dispatch.context import Context
-from tarry.service.dispatch.limits import pace_text
+from tarry.service.dispatch.limits.gate import write_pace
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.origins.shared_record import AHEAD, Fleet, SharedRecord
 from tarry.service.dispatch.work import Work
@@ -84,7 +84,7 @@ class RecordExchange:
         for origin in changed:
             record = origin.record
             if record is None:
-                texts[origin.name] = pace_text.write(origin.gate.pace)
+                texts[origin.name] = write_pace(origin.gate.pace)
                 continue
             texts[origin.name] = record.next_text(origin.gate, waiting=_waiting(origin))
             expected[origin.name] = record.text

@@ -17,14 +17,15 @@ No delivery depends on the record: a claim that goes wrong costs an extra probe,
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import msgspec
 
 from tarry.core.pace import Pace, Phase
 from tarry.core.probe import probed
 from tarry.service.dispatch.context import Context
-from tarry.service.dispatch.limits import pace_text
-from tarry.service.dispatch.limits.gate import RULE, Gate, scaled
+from tarry.service.dispatch.limits.gate import RULE, Gate, read_pace, scaled, write_pace
 from tarry.service.dispatch.work import Work
 
 AHEAD = 5.0
@@ -75,8 +76,8 @@ class SharedRecord:
     def read(self, text: bytes) -> None:
         """Take over the record as it is in the store."""
         self.text = text
-        self.pace = pace_text.read_whole(text, now=self._context.now())
-        self.workers = pace_text.read_workers(text)
+        self.pace = read_pace(text, now=self._context.now())
+        self.workers = read_workers(text)
 
     # --- Claims ---------------------------------------------------------------------------------
 
@@ -120,7 +121,7 @@ class SharedRecord:
         # The writer comes first: no two workers write the same text.
         mine = {} if waiting is None else {self._fleet.worker: waiting}
         workers = {} if pace.phase is Phase.CLOSED else {**mine, **self._others}
-        return pace_text.write(scaled(pace, 1 / self._share), whole=True, workers=workers)
+        return write_record(scaled(pace, 1 / self._share), workers)
 
     def written(self, text: bytes) -> bool:
         """Take over the text that was written; return whether a probe was claimed with it.
@@ -194,3 +195,22 @@ class SharedRecord:
         if share != self._share:
             gate.scale(share / self._share)
             self._share = share
+
+
+# --- The record as it is stored -----------------------------------------------------------------
+
+
+def write_record(pace: Pace, workers: Mapping[str, int]) -> bytes:
+    """Return the record: a pace, and the workers that share it, with how many wait at each."""
+    names = " ".join(f"{name}:{waiting}" for name, waiting in workers.items())
+    return write_pace(pace, workers=names) if names else write_pace(pace)
+
+
+def read_workers(text: bytes) -> dict[str, int]:
+    """Return the workers that share a record, and how many deliveries wait at each."""
+    try:
+        fields = msgspec.json.decode(text, type=dict[str, float | str])
+        pairs = [name.rpartition(":") for name in str(fields.get("workers", "")).split()]
+        return {name: int(waiting) for name, _, waiting in pairs}
+    except (msgspec.DecodeError, ValueError):
+        return {}

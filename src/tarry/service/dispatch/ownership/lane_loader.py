@@ -1,23 +1,32 @@
-"""Loads lanes that have something to do, and applies changes to lanes in memory."""
+"""Loads lanes that have something to do, applies changes to lanes in memory, and reads their rows.
+
+- `LaneLoader` has the steps of two loops: load lanes, and feed them with rows.
+- `feed_once` reads rows for lanes that run low, with one query to the store for many lanes.
+"""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Sequence
 
 from tarry.core.policy import Policy
+from tarry.errors import StoreError
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane import answers, phases, sending
-from tarry.service.dispatch.lane.config import LaneConfig, config
+from tarry.service.dispatch.lane.attempt import LaneConfig, WrittenPolicy, config
 from tarry.service.dispatch.lane.lane import Driver, Lane
-from tarry.service.dispatch.limits.rates import TenantRate
+from tarry.service.dispatch.limits.shared import TenantRate
 from tarry.service.dispatch.origins.origins import Origins
 from tarry.service.dispatch.ownership.held_lease import HeldLease
 from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.dispatch.work import Work
+from tarry.service.failpoints import hit
 from tarry.service.model.endpoint import Standing
-from tarry.service.model.lane import LaneRow
-from tarry.service.store.contract import Store
+from tarry.service.model.lane import Due, Fetched, LaneRow, Stream, Want
+from tarry.service.store.contract import Queue, Store
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.seal import Seals
+
+# --- Lanes --------------------------------------------------------------------------------------
 
 LOADED_TOGETHER = 100
 """How many lanes are loaded in one step: few, so that the step blocks others only for 20 ms."""
@@ -53,11 +62,34 @@ class LaneLoader:
         policy: Policy,
     ) -> None:
         self._store, self._context, self._work, self._shards = store, context, work, shards
-        self._seals, self._egress, self._policy = seals, egress, policy
+        self._seals, self._egress, self._policy = seals, egress, WrittenPolicy.of(policy)
         self.origins = origins
         self._tenant_rates: dict[str, TenantRate] = {}
         self._versions: set[str] = set()
         self._busy = asyncio.Lock()
+
+    async def load_once(self) -> None:
+        """Load lanes that were woken, and those on the list."""
+        shards = self._shards.owned.values()
+        leases = [held.lease for shard in shards if not (held := shard.held).is_leaving]
+        if not leases:
+            return
+        try:
+            woken = await self._store.woken(leases)
+        except StoreError:
+            # The store reports a woken lane only once, and the error may have lost that report:
+            # look through the lanes of all shards.
+            for shard in self._shards.owned.values():
+                shard.doubt()
+            self._work.look_through_shards()
+            raise
+        await self.load(woken)
+
+    async def feed_all(self) -> None:
+        """Read rows for all lanes that run low."""
+        while self._work.hungry:
+            await feed_once(self._store, self._context, self._work)
+            await asyncio.sleep(0)
 
     @property
     def is_busy(self) -> bool:
@@ -149,11 +181,12 @@ class LaneLoader:
             fallback=self._policy,
             environment=environment,
         )
-        if lane_config.version not in self._versions:
+        written = lane_config.written
+        if written.version not in self._versions:
             if len(self._versions) >= KNOWN_VERSIONS:
                 self._versions.clear()
-            await self._store.put_policy(lane_config.version, lane_config.document)
-            self._versions.add(lane_config.version)
+            await self._store.put_policy(written.version, written.document)
+            self._versions.add(written.version)
         return lane_config
 
     def _tenant_rate(self, row: LaneRow, held: HeldLease) -> TenantRate:
@@ -173,3 +206,91 @@ class LaneLoader:
         for tenant in self._tenant_rates.keys() - at_work:
             if self._tenant_rates[tenant].idle(now):
                 del self._tenant_rates[tenant]
+
+
+# --- Rows ---------------------------------------------------------------------------------------
+
+FED_TOGETHER = 64
+"""How many lanes are fed together."""
+MOST_BYTES = 2 * 1024 * 1024
+LARGEST = 1024 * 1024
+"""The size of the largest payload. If an answer had less room left than this, the store may have
+more rows than it returned."""
+
+
+async def feed_once(store: Queue, context: Context, work: Work[Lane]) -> None:
+    """Read rows for the lanes that have waited longest, and let these lanes send."""
+    lanes = work.take_hungry(FED_TOGETHER)
+    try:
+        await _mark_those_back(store, lanes)
+        wants = _wants(context, lanes)
+        for lane in lanes:
+            lane.backlog.buffer.ask()
+        turns = {lane: lane.backlog.buffer.turn for lane in lanes}
+        left = max(0, context.limits.buffered_bytes - context.buffered.bytes)
+        most = min(MOST_BYTES, left)
+        now = context.now()
+        fetched = await store.fetch(wants, now=now, most_bytes=most)
+        hit("fetch.after")
+    except BaseException:
+        for lane in lanes:  # they were taken off the list, and would never be fed
+            if not lane.left:
+                work.feed(lane)
+        raise
+    for lane in lanes:
+        lane.backlog.answered(fetched.added.get(lane.number, 0))
+    # A lane whose endpoint changed since it was loaded gets no rows: it would send messages that
+    # were accepted after the change by the old settings. It is loaded first, and then asks again.
+    late = {lane.number for lane in lanes if lane.version < fetched.versions.get(lane.number, 0)}
+    if late:
+        work.load(late)
+    current = [lane for lane in lanes if lane.number not in late]
+    # A lane that was rewound meanwhile gets no rows, and asks again.
+    steady = {
+        lane.number: lane
+        for lane in current
+        if lane.backlog.buffer.turn == turns[lane] and not lane.left
+    }
+    _hand_out(steady, wants, fetched, cut=_size(fetched) + LARGEST >= most)
+    for lane in current:
+        lane.pump()
+
+
+async def _mark_those_back(store: Queue, lanes: Sequence[Lane]) -> None:
+    """Tell lanes that came back which of their deliveries are fresh."""
+    back = [lane for lane in lanes if lane.backlog.marks_fresh]
+    if back:
+        added = {row.lane: row.added for row in await store.lanes([lane.number for lane in back])}
+        for lane in back:
+            lane.backlog.marked(added.get(lane.number))
+
+
+def _wants(context: Context, lanes: Sequence[Lane]) -> list[Want]:
+    now = context.now()
+    full = context.is_full()
+    wants: list[Want] = []
+    for lane in lanes:
+        buffer, gate = lane.backlog.buffer, lane.gates.current
+        if not (full and buffer.at_hand(now)):
+            wants += buffer.wants(1 if full else sending.room(lane, gate), now, gate.phase)
+    return wants
+
+
+def _hand_out(
+    lanes: dict[int, Lane], wants: Sequence[Want], fetched: Fetched, *, cut: bool
+) -> None:
+    rows: dict[tuple[int, Stream], list[Due]] = defaultdict(list)
+    for row in fetched.due:
+        rows[row.lane, row.stream].append(row)
+    for want in wants:
+        if want.lane not in lanes:
+            continue
+        found = rows[want.lane, want.stream]
+        if want.stream is Stream.READY:  # a lane may have asked for its backlog and its fresh rows
+            first = want.after + 1
+            found = [row for row in found if first <= row.seq < (want.before or row.seq + 1)]
+        lanes[want.lane].backlog.buffer.take(want, found, cut=cut, fetched=fetched)
+
+
+def _size(fetched: Fetched) -> int:
+    return sum(len(row.payload or b"") for row in fetched.due)

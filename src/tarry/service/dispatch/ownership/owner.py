@@ -7,7 +7,6 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from tarry.core.pace import Phase
-from tarry.errors import StoreError
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.ownership.lane_loader import LaneLoader
@@ -112,23 +111,6 @@ class Owner:
         self._loader.origins.write_again()
         self._work.load([lane.number for lane in lanes])
         self._signals.own.set()
-
-    async def load_once(self) -> None:
-        """Load lanes that were woken, and those on the list."""
-        shards = self._shards.owned.values()
-        leases = [held.lease for shard in shards if not (held := shard.held).is_leaving]
-        if not leases:
-            return
-        try:
-            woken = await self._store.woken(leases)
-        except StoreError:
-            # The store reports a woken lane only once, and the error may have lost that report:
-            # look through the lanes of all shards.
-            for shard in self._shards.owned.values():
-                shard.doubt()
-            self._signals.own.set()
-            raise
-        await self._loader.load(woken)
 
     async def leave(self, left: Sequence[OwnedShard]) -> None:
         """Write what the lanes of these shards know, and give the shards back."""

@@ -16,7 +16,6 @@ from tarry.errors import StoreError, StoreUnavailable
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.answers import take_settlement
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.dispatch.settling.sleep import Sleep
 from tarry.service.dispatch.work import Work
 from tarry.service.failpoints import hit
@@ -38,12 +37,24 @@ class Part(Struct, frozen=True):
     """Holds what is written in one commit: attempts that ended, and changes of lanes."""
 
     finished: tuple[Finished, ...]
-    changes: tuple[Change, ...] = ()
+    changes: tuple[tuple[Lane, Change], ...] = ()
 
     @property
     def settlements(self) -> list[Settlement | Resent]:
         """The outcomes of the attempts."""
         return [settlement for _, _, settlement in self.finished]
+
+    @property
+    def changed(self) -> list[Change]:
+        """The changes, without their lanes."""
+        return [change for _, change in self.changes]
+
+    @property
+    def leases(self) -> list[Lease]:
+        """The leases that it is written under, each once: the store checks all of them."""
+        helds = dict.fromkeys(lane.held for lane, _, _ in self.finished)
+        helds |= dict.fromkeys(lane.held for lane, _ in self.changes)
+        return list(dict.fromkeys(held.lease for held in helds))
 
     def halves(self) -> "tuple[Part, ...]":
         """Return two smaller parts; none if the part is a single settlement or change."""
@@ -62,16 +73,16 @@ class Part(Struct, frozen=True):
         for lane, due, settlement in self.finished:
             for form in _forms(settlement):
                 yield Part(((lane, due, form),))
-        for change in self.changes:
+        for lane, change in self.changes:
             if change.notices:
-                yield Part((), (replace(change, notices=()),))
+                yield Part((), ((lane, replace(change, notices=())),))
 
     def __str__(self) -> str:
         """Name the deliveries and lanes of the part."""
         settled = [
             f"delivery {one.seq} of lane {one.lane} ({one.message})" for _, one, _ in self.finished
         ]
-        return ", ".join(settled + [f"change of lane {one.lane}" for one in self.changes])
+        return ", ".join(settled + [f"change of lane {one.lane}" for _, one in self.changes])
 
 
 def _forms(settlement: Settlement | Resent) -> Iterator[Settlement | Resent]:
@@ -109,11 +120,9 @@ class SettlementWriter:
         store: Store,
         context: Context,
         work: Work[Lane],
-        shards: Shards,
         sleep: Sleep,
     ) -> None:
-        self._store, self._context, self._work, self._shards = store, context, work, shards
-        self._sleep = sleep
+        self._store, self._context, self._work, self._sleep = store, context, work, sleep
         self._busy = asyncio.Lock()
 
     async def settle_all(self) -> None:
@@ -131,7 +140,7 @@ class SettlementWriter:
         if not batch and not changes:
             return
         hit("settle.start")
-        parts = deque([Part(tuple(batch), tuple(changes.values()))])
+        parts = deque([Part(tuple(batch), tuple(changes))])
         try:
             while parts:
                 await self._write_first(parts)
@@ -187,15 +196,7 @@ class SettlementWriter:
         self._put_back([part])
 
     async def _settle(self, part: Part) -> list[bool]:
-        return await self._store.settle(part.settlements, part.changes, self._leases(part))
-
-    def _leases(self, part: Part) -> list[Lease]:
-        """Return the leases of a part, each once: the store checks all of them."""
-        helds = dict.fromkeys(lane.held for lane, _, _ in part.finished)
-        leases = dict.fromkeys(held.lease for held in helds)
-        if part.changes:
-            leases |= dict.fromkeys(self._shards.leases())
-        return list(leases)
+        return await self._store.settle(part.settlements, part.changed, part.leases)
 
     def _tell(self, part: Part, made: Sequence[bool]) -> None:
         """Let lanes go on whose settlements were written."""
@@ -208,7 +209,7 @@ class SettlementWriter:
             unwritten.serve()
         for lane in dict.fromkeys(lane for lane, _, _ in part.finished):
             lane.pump()
-        stood = [change.lane for change in part.changes if change.standing is not None]
+        stood = [change.lane for change in part.changed if change.standing is not None]
         if stood:  # the standing that was read meanwhile may be out of date
             self._work.load(stood)
 
@@ -217,5 +218,5 @@ class SettlementWriter:
         unwritten = list(parts)
         self._work.put_back_finished(one for part in unwritten for one in part.finished)
         for part in unwritten:
-            for change in part.changes:
-                self._work.put_back_change(change)
+            for lane, change in part.changes:
+                self._work.put_back_change(lane, change)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarry.service.dispatch.limits.slots import Slots
+from tarry.service.dispatch.limits.shared import Slots
 
 
 class FakeLane:

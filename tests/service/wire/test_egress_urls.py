@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tarry.errors import EgressRefused, SettingsError
-from tarry.service.wire.url import Location, read_host, read_url
+from tarry.service.wire.egress import Location, read_host, read_url
 
 NAME_WANTED = "a name of labels with letters, digits, - and _, each of 1 to 63 characters"
 FOUR_NUMBERS = "an IPv4 address is written as four decimal numbers, and no name ends in one"

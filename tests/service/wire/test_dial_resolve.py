@@ -9,10 +9,10 @@ import pytest
 
 from tarry.core.outcome import Kind
 from tarry.errors import EgressRefused, SettingsError
-from tarry.service.wire import lookups, resolve
+from tarry.service.wire import dial, lookups
+from tarry.service.wire.dial import MOST_PORTS, Addresses, Resolved, Resolver
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.lookup import Unresolved
-from tarry.service.wire.resolve import MOST_PORTS, Addresses, Resolved, Resolver
 from tarry.testing import PushedClock
 from tarry.testing.virtual_loop import run_virtual
 from tests.service.wire.generated_spellings import generated_urls
@@ -475,7 +475,7 @@ def test_too_many_names_at_once_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_oldest_of_too_many_known_names_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolve, "MOST_KNOWN", 2)
+    monkeypatch.setattr(dial, "MOST_KNOWN", 2)
 
     async def main() -> None:
         table = Table(a_b=[[PUBLIC]], c_d=[[PUBLIC]], e_f=[[PUBLIC]])

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from tarry.core.pace import Pace, Phase
 from tarry.errors import StoreUnavailable
-from tarry.service.dispatch.buffer.feed import AT_ONCE, MOST_BYTES, feed_once
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.allowance import Allowance
 from tarry.service.dispatch.lane.backlog import Backlog
 from tarry.service.dispatch.limits.gate import Gate
+from tarry.service.dispatch.ownership.lane_loader import FED_TOGETHER, MOST_BYTES, feed_once
 from tarry.service.dispatch.work import Signals, Work
 from tarry.service.model.lane import Due, Fetched, LaneRow, Stream, Want
 from tarry.service.model.settings import Limits
@@ -146,10 +146,10 @@ async def test_a_lane_without_rows_is_not_hungry_any_more_either() -> None:
 @virtually
 async def test_those_that_have_waited_longest_are_fed_first() -> None:
     table = Table()
-    lanes = await table.lanes(AT_ONCE + 2)
+    lanes = await table.lanes(FED_TOGETHER + 2)
     await table.feed()
-    assert [lane.pumped for lane in lanes] == [1] * AT_ONCE + [0, 0]
-    assert table.numbers == [lane.number for lane in lanes[AT_ONCE:]]
+    assert [lane.pumped for lane in lanes] == [1] * FED_TOGETHER + [0, 0]
+    assert table.numbers == [lane.number for lane in lanes[FED_TOGETHER:]]
 
 
 @virtually

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarry.core.spacing import MADE_UP
-from tarry.service.dispatch.limits.rates import LONGEST_DOUBT, MARGIN, Spacing, TenantRate
+from tarry.service.dispatch.limits.shared import LONGEST_DOUBT, MARGIN, Spacing, TenantRate
 from tarry.testing.samples import NOON
 from tests.service.dispatch.origins.place import Place
 

@@ -10,17 +10,17 @@ from tarry.core.pace import Mode, Pace, Phase, Sample
 from tarry.core.pacer import handed_over
 from tarry.core.probe import JITTER, LONGEST_ASKED
 from tarry.core.window import Window
-from tarry.service.dispatch.limits.pace_text import read, read_whole, read_workers, write
+from tarry.service.dispatch.limits.gate import read_pace, write_pace
 from tarry.testing.samples import NOON
 
 
 def test_what_is_as_at_first_is_left_out() -> None:
-    assert write(Pace()) == b'{"phase":"closed"}'
+    assert write_pace(Pace()) == b'{"phase":"closed"}'
 
 
 def test_an_open_state_says_when_it_is_probed() -> None:
     pace = Pace(phase=Phase.OPEN, rate=0.0, probe_at=NOON + 5)
-    assert write(pace) == b'{"phase":"open","rate":0.0,"probe_at":1800000005.0}'
+    assert write_pace(pace) == b'{"phase":"open","rate":0.0,"probe_at":1800000005.0}'
 
 
 def test_a_new_owner_goes_on_where_the_old_one_was() -> None:
@@ -42,7 +42,7 @@ def test_a_new_owner_goes_on_where_the_old_one_was() -> None:
         probes=12,
         probe_at=NOON + 30,
     )
-    found = read(write(pace), now=NOON)
+    found = read_pace(write_pace(pace), now=NOON)
     assert found == handed_over(pace, now=NOON)
     assert (found.phase, found.probes, found.probe_at) == (Phase.OPEN, 12, NOON + 30)
     assert (found.capacity, found.down_since, found.epoch) == (120.0, NOON - 600, 5)
@@ -61,12 +61,14 @@ def test_what_is_about_attempts_in_the_air_is_not_handed_over() -> None:
         answered=Window(1, ((3, 4),)),
         passed_at=NOON - 99,
     )
-    assert read(write(pace), now=NOON) == handed_over(Pace(phase=Phase.PACED, rate=40.0), now=NOON)
+    assert read_pace(write_pace(pace), now=NOON) == handed_over(
+        Pace(phase=Phase.PACED, rate=40.0), now=NOON
+    )
 
 
 def test_no_probe_is_further_away_than_an_endpoint_may_ask_for() -> None:
     pace = Pace(phase=Phase.OPEN, rate=0.0, probe_at=NOON + 10 * LONGEST_ASKED)
-    assert read(write(pace), now=NOON).probe_at == NOON + LONGEST_ASKED * (1 + JITTER)
+    assert read_pace(write_pace(pace), now=NOON).probe_at == NOON + LONGEST_ASKED * (1 + JITTER)
 
 
 @pytest.mark.parametrize(
@@ -84,21 +86,21 @@ def test_no_probe_is_further_away_than_an_endpoint_may_ask_for() -> None:
     ],
 )
 def test_what_cannot_be_read_is_as_good_as_nothing(text: bytes) -> None:
-    assert read(text, now=NOON) == Pace()
+    assert read_pace(text, now=NOON) == Pace()
 
 
 def test_nothing_written_down_is_a_fresh_state() -> None:
-    assert read(b"", now=NOON) == Pace()
+    assert read_pace(b"", now=NOON) == Pace()
 
 
 def test_what_a_newer_version_wrote_besides_is_passed_over() -> None:
     text = b'{"phase":"paced","rate":12,"mood":"good","streak":5}'
-    assert read(text, now=NOON) == handed_over(Pace(phase=Phase.PACED, rate=12.0), now=NOON)
+    assert read_pace(text, now=NOON) == handed_over(Pace(phase=Phase.PACED, rate=12.0), now=NOON)
 
 
 @given(st.binary(max_size=60))
 def test_no_bytes_make_it_fail(text: bytes) -> None:
-    assert read(text, now=NOON).phase in Phase
+    assert read_pace(text, now=NOON).phase in Phase
 
 
 KEPT = (
@@ -118,37 +120,6 @@ def test_written_and_read_it_is_the_same(
     phase: Phase, numbers: dict[str, float], counts: dict[str, int]
 ) -> None:
     finite = {name: value for name, value in numbers.items() if math.isfinite(value)}
-    found = read(write(Pace(phase=phase).replace(**numbers, **counts)), now=NOON)
+    found = read_pace(write_pace(Pace(phase=phase).replace(**numbers, **counts)), now=NOON)
     assert found == handed_over(Pace(phase=phase).replace(**finite, **counts), now=NOON)
     assert all(isinstance(getattr(found, name), int) for name in counts)
-
-
-DOWN = Pace(phase=Phase.OPEN, rate=0.0, capacity=9.0, probe_at=NOON + 60, held_until=NOON + 30)
-
-
-def test_a_whole_origin_is_read_as_it_was_written() -> None:
-    text = write(DOWN, whole=True)
-    assert read_whole(text, now=NOON) == read(text, now=NOON)
-    assert read_whole(text, now=NOON).phase is Phase.OPEN
-
-
-def test_of_a_whole_origin_that_an_earlier_version_wrote_only_its_capacity_is_believed() -> None:
-    assert read_whole(write(DOWN), now=NOON) == Pace(capacity=9.0)
-
-
-@pytest.mark.parametrize("text", [b"", b"nonsense", b"[]", b'{"phase":"up","whole":1}'])
-def test_what_cannot_be_read_of_a_whole_origin_is_as_good_as_nothing(text: bytes) -> None:
-    assert read_whole(text, now=NOON) == Pace()
-
-
-def test_a_record_names_the_workers_that_share_it_and_what_waits_there() -> None:
-    text = write(DOWN, whole=True, workers={"worker_2": 7, "worker_1": 0})
-    assert [*read_workers(text).items()] == [("worker_2", 7), ("worker_1", 0)]
-    assert read_whole(text, now=NOON) == read_whole(write(DOWN, whole=True), now=NOON)
-
-
-@pytest.mark.parametrize(
-    "text", [b"", b"nonsense", b"[]", write(DOWN), b'{"workers":3}', b'{"workers":"worker_1"}']
-)
-def test_a_record_that_names_no_worker_is_shared_by_nobody(text: bytes) -> None:
-    assert read_workers(text) == {}
