@@ -17,7 +17,7 @@ from tarry.core.text import to_json
 from tarry.errors import Conflict, DiskNearlyFull, NotFound, StoreUnavailable
 from tarry.service import Hooks, open_hooks
 from tarry.service.model.application import Application
-from tarry.service.model.claim import Claim
+from tarry.service.model.claim import Claim, ClaimEnd
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Notice
 from tarry.service.model.settings import DELIVERY
@@ -177,7 +177,7 @@ async def _once(hooks: Hooks, key: str) -> None:
         if claim.status is not None:
             return
         if claim.holder == asked.holder:
-            await hooks.store.answer(replace(claim, status=201, body=b"done"))
+            await hooks.store.end_claim(replace(claim, status=201, body=b"done"), ClaimEnd.ANSWERED)
         await asyncio.sleep(0.05)
 
 

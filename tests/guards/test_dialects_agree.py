@@ -14,9 +14,7 @@ METHODS = {
     name for protocol in (Store, Migrator) for name in dir(protocol) if not name.startswith("_")
 }
 IN_POSTGRES_ONLY = {
-    "clock": "the time of an SQLite file is its process's own",
     "collect": "nobody else's transaction can write into an SQLite file safely",
-    "server_started_at": "an SQLite file has no server",
     "status": "an SQLite file has a number for its schema that needs no query",
     "up": "likewise",
 }

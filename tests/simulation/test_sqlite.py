@@ -31,7 +31,7 @@ def test_work_is_done_at_once() -> None:
     with base.at_work():
         at_once(base.store.add_environment("org_a"))
         assert at_once(base.store.environments()) == ["org_a"]
-        assert at_once(base.store.clock()) == 1_000.0
+        assert at_once(base.store.server()).now == 1_000.0
     base.close()
 
 

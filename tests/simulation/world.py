@@ -298,10 +298,11 @@ class World:
         rounds = REST / conditions.keep_up + 2
         return {
             **dict.fromkeys(("woken", "collect", "untold"), looks),
-            "task": 2 * looks,
-            **dict.fromkeys(("renew", "server_started_at", "clock", "lease"), renewals),
-            # Also beside each look at a host in trouble: deliveries of paused endpoints wait there.
-            "workers": renewals + REST / LOOK + 1,
+            "next_task": 2 * looks,
+            **dict.fromkeys(("renew", "lease"), renewals),
+            # Its clock, its start and the number of workers, each at a renewal. Also beside each
+            # look at a host in trouble: deliveries of paused endpoints wait there.
+            "server": 3 * renewals + REST / LOOK + 1,
             **dict.fromkeys(("awake", "sweep"), rounds),
         }
 

@@ -13,7 +13,7 @@ from tarry.testing.virtual_loop import virtually
 @virtually
 async def test_a_call_takes_its_time_and_gives_the_answer() -> None:
     shaky = Shaky(MemoryStore(clock=lambda: 12.0), latency=lambda: 3.0)
-    assert await shaky.store.clock() == 12.0
+    assert (await shaky.store.server()).now == 12.0
     assert asyncio.get_running_loop().time() == 3.0
     assert shaky.calls == 1
 
@@ -59,24 +59,24 @@ async def test_when_it_forgets_all_is_done_and_nobody_hears_of_it() -> None:
 async def test_while_it_is_stuck_no_call_ends() -> None:
     shaky = Shaky(MemoryStore(clock=lambda: 12.0))
     shaky.stick()
-    asked = asyncio.create_task(shaky.store.clock())
+    asked = asyncio.create_task(shaky.store.server())
     await asyncio.sleep(1000)
     assert not asked.done()
     shaky.free()
-    assert await asked == 12.0
+    assert (await asked).now == 12.0
 
 
 @virtually
 async def test_what_stands_between_is_at_hand() -> None:
     between = Between(Shaky)
     seen = between(MemoryStore(clock=lambda: 12.0))
-    assert await seen.clock() == 12.0
+    assert (await seen.server()).now == 12.0
     assert between.shaky.calls == 1
 
 
 @virtually
 async def test_one_that_is_slow_takes_so_long_each_time() -> None:
     seen = slow(2.0)(MemoryStore(clock=lambda: 12.0))
-    await seen.clock()
-    await seen.clock()
+    await seen.server()
+    await seen.server()
     assert asyncio.get_running_loop().time() == 4.0

@@ -40,7 +40,7 @@ class Keys:
         sealed = await self.store.keep(PEPPER, made)
         if self.seals.needs_resealing(sealed):
             again = self.seals.seal(self.seals.open(sealed, _PLACE), _PLACE)
-            await self.store.keep_instead(PEPPER, again, of=sealed)
+            await self.store.keep(PEPPER, again, instead_of=sealed)
 
     async def make_key(  # noqa: PLR0913  the fields of a key
         self,

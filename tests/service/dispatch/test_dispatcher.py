@@ -25,7 +25,7 @@ async def test_it_owns_all_shards_when_it_is_alone_and_gives_them_back() -> None
         assert len(service.dispatcher.shards.owned) == SHARDS
         await service.stop()
         assert service.dispatcher.drained
-        assert await service.store.workers() == 0
+        assert (await service.store.server()).workers == 0
         leases = await service.store.lease("another", most=SHARDS, length=1)
         assert len(leases) == SHARDS
         assert all(lease.clean for lease in leases)

@@ -36,7 +36,7 @@ async def backlog(store: "Store", *, now: float) -> list[Finding]:
 
 async def _delivering(store: "Store", waiting: int) -> Finding:
     """Check whether any worker is running."""
-    if workers := await store.workers():
+    if workers := (await store.server()).workers:
         return ok("workers", f"running: {workers}")
     word = wrong if waiting else advice
     return word("workers", "no worker is running: start tarry serve or tarry worker")

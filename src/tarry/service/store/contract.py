@@ -36,7 +36,7 @@ TOO_LONG = 10
 """No lease lasts this many times its length. If one seems to, the clock was set back since."""
 
 
-class Outbox(Protocol):
+class Ingest(Protocol):
     """Accepts messages."""
 
     async def add(
@@ -77,6 +77,19 @@ class Outbox(Protocol):
         """
 
 
+class Server(Struct, frozen=True):
+    """The database server, as it answers now.
+
+    `now` is its time in seconds since 1970; all times of the dispatcher use it. `started_at` is
+    when it was started, 0 if there is no server. That changes with a restart or a failover, and a
+    failover may lose the last commits. `workers` is the number of live workers.
+    """
+
+    now: float
+    started_at: float
+    workers: int
+
+
 class Queue(Protocol):
     """Leases, lanes and deliveries for the dispatcher."""
 
@@ -106,16 +119,10 @@ class Queue(Protocol):
     async def release(self, leases: Sequence[Lease]) -> None:
         """Give shards back that have no request in flight; shards lost meanwhile do not change."""
 
-    async def workers(self) -> int:
-        """Return the number of live workers."""
+    async def server(self) -> Server:
+        """Return the database's time, when its server was started, and how many workers live.
 
-    async def clock(self) -> float:
-        """Return the database's time in seconds since 1970. All times of the dispatcher use it."""
-
-    async def server_started_at(self) -> float:
-        """Return when the database server was started; 0 if there is no server.
-
-        The value changes with a restart or a failover, and a failover may lose the last commits.
+        One cheap query: the dispatcher compares its clock with the answer.
         """
 
     async def awake(self, shards: Sequence[int]) -> list[int]:
@@ -175,18 +182,17 @@ class Queue(Protocol):
         A `Change` of a lane is dropped unless a valid lease has its `epoch`; see `Change`.
         """
 
-    async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
+    async def rest(
+        self, lanes: Mapping[int, int], leases: Iterable[Lease], *, doze: bool = False
+    ) -> set[int]:
         """Put lanes to rest that have no live delivery and no resend; return the lanes at rest now.
 
         The mapping gives for each lane the `added` count that its owner knows. A lane that got more
         deliveries since then, or whose lease is stale, stays awake.
-        """
 
-    async def doze(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
-        """Let the next live delivery wake these lanes, as if at rest; return the lanes affected.
-
-        This is for lanes whose owner has read all their ready deliveries while some are still live.
-        The mapping and the leases are as in `rest`. `awake` returns these lanes all the same.
+        With `doze`, lanes with live deliveries and resends are affected too: the next live delivery
+        wakes them, as if they were at rest. This is for lanes whose owner has read all their ready
+        deliveries while some are still live. `awake` returns dozing lanes all the same.
         """
 
     async def expire(
@@ -272,7 +278,7 @@ class Upkeep(Protocol):
         """Finish running work and close the database."""
 
 
-class Store(Outbox, Queue, Tasks, Catalogue, History, Listing, Registry, Upkeep, Protocol):
+class Store(Ingest, Queue, Tasks, Catalogue, History, Listing, Registry, Upkeep, Protocol):
     """The complete contract of a store."""
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from tarry.service.model.claim import Claim
+from tarry.service.model.claim import Claim, ClaimEnd
 from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Key
 from tarry.service.model.lane import Notice
@@ -44,7 +44,7 @@ class Registry(Protocol):
         NotFound("key", id) if the environment has none with this id.
         """
 
-    async def revoke_keys_of(
+    async def revoke_keys(
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
         """Revoke the keys to an application, all or those of some sessions; return their number.
@@ -55,11 +55,12 @@ class Registry(Protocol):
     async def list_keys(self, environment: str, cut: Cut) -> list[Key]:
         """Return an environment's keys by id, revoked ones too, without keys to one application."""
 
-    async def keep(self, name: str, value: bytes) -> bytes:
-        """Save a value under a name unless one exists; return the value that is stored now."""
+    async def keep(self, name: str, value: bytes, *, instead_of: bytes | None = None) -> bytes:
+        """Save a value under a name unless one exists; return the value that is stored now.
 
-    async def keep_instead(self, name: str, value: bytes, *, of: bytes) -> bool:
-        """Replace the value `of` by another one; return whether `of` was still stored."""
+        With `instead_of`, save it only in place of that value. The result is empty if no value is
+        stored.
+        """
 
     async def claim(self, claim: Claim, *, now: float) -> Claim:
         """Claim a key for a holder, and return the claim as it is stored then.
@@ -70,21 +71,11 @@ class Registry(Protocol):
         always those of the first claim. Atomic: of several callers at once, one gets the key.
         """
 
-    async def answer(self, claim: Claim) -> None:
-        """Save the answer (`status`, `body`) of a claim, if this holder still has it."""
-
-    async def release_claim(self, claim: Claim) -> None:
-        """Delete this holder's claim if it has no answer, so that the next caller may try."""
-
-    async def lapse_claim(self, claim: Claim) -> None:
-        """End the time of this holder's claim at once, if it has no answer.
-
-        Only the same request can take it over, with its first `at`, because the request may have
-        been carried out already.
-        """
+    async def end_claim(self, claim: Claim, end: ClaimEnd) -> None:
+        """End a claim, if this holder still has it and it has no answer; see `ClaimEnd`."""
 
     async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
         """Return notices that were not sent yet, by id, after the id `after`."""
 
-    async def told(self, notices: Sequence[str]) -> None:
+    async def mark_sent(self, notices: Sequence[str]) -> None:
         """Mark notices as sent; unknown ids are ignored."""

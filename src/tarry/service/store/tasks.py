@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, Protocol  # the result of a task is JSON
 
 from tarry.service.model.lane import Lease
-from tarry.service.model.task import FIRST_TENANT, IN_PIECES, Task, Tenant, Work
+from tarry.service.model.task import FIRST_TENANT, IN_PIECES, Failure, Task, Tenant, Work
 
 
 class Tasks(Protocol):
@@ -23,7 +23,7 @@ class Tasks(Protocol):
     async def tasks(self, application: str) -> list[Task]:
         """Return an application's tasks, newest first."""
 
-    async def task(
+    async def next_task(
         self,
         shards: Sequence[int],
         works: Collection[Work] = IN_PIECES,
@@ -53,14 +53,10 @@ class Tasks(Protocol):
         change. Under a stale lease nothing is done.
         """
 
-    async def finish(self, task: Task, data: dict[str, Any], *, now: float, lease: Lease) -> Task:
-        """Finish a task with its result; see `Task.finished`.
-
-        A finished task does not change. Under a stale lease nothing is done.
-        """
-
-    async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:
-        """Finish a task that cannot be done, with the reason; see `Task.given_up`.
+    async def finish(
+        self, task: Task, result: dict[str, Any] | Failure, *, now: float, lease: Lease
+    ) -> Task:
+        """Finish a task with its result, or with the reason why it failed; see `Task.finished`.
 
         A finished task does not change. Under a stale lease nothing is done.
         """

@@ -10,7 +10,7 @@ from tarry.service.model.lane import Stream
 from tarry.service.model.listing import MessageFilter
 from tarry.service.model.message import Message, NewMessage
 from tarry.service.model.replay import Fate, ReplayFilter
-from tarry.service.model.task import STATISTICS, Task, Work
+from tarry.service.model.task import STATISTICS, Failure, Task, Work
 from tarry.testing.samples import (
     ALL_SHARDS,
     ENVIRONMENT,
@@ -165,15 +165,15 @@ class BulkContract(Topic):
         task = _a_count(work)
         await store.add_task(task)
         assert await store.get_task(task.id) == task
-        assert await store.task(ALL_SHARDS) is None
-        assert await store.task(ALL_SHARDS, STATISTICS) == task
+        assert await store.next_task(ALL_SHARDS) is None
+        assert await store.next_task(ALL_SHARDS, STATISTICS) == task
         others = [shard for shard in ALL_SHARDS if shard != shard_of("")]
-        assert await store.task(others, STATISTICS) is None
+        assert await store.next_task(others, STATISTICS) is None
         for other in STATISTICS - {work}:
-            assert await store.task(ALL_SHARDS, {other}) is None
+            assert await store.next_task(ALL_SHARDS, {other}) is None
         replay = await _put(scene)
-        assert await store.task(ALL_SHARDS, STATISTICS) == task
-        assert await store.task(ALL_SHARDS) == replay
+        assert await store.next_task(ALL_SHARDS, STATISTICS) == task
+        assert await store.next_task(ALL_SHARDS) == replay
 
     async def test_a_count_is_finished_with_what_came_out(self, scene: Scene) -> None:
         store, task = scene.store, _a_count(Work.APP_STATS)
@@ -183,7 +183,7 @@ class BulkContract(Topic):
         done = await store.finish(task, data, now=NOON + 5, lease=lease)
         assert done == replace(task, data=data, finished_at=NOON + 5)
         assert await store.get_task(task.id) == done
-        assert await store.task(ALL_SHARDS, STATISTICS) is None
+        assert await store.next_task(ALL_SHARDS, STATISTICS) is None
         again = await store.finish(task, {}, now=NOON + 6, lease=lease)
         assert again == done, "it stays as it was finished"
 
@@ -204,13 +204,15 @@ class BulkContract(Topic):
         await scene.settle(*map(failed, await scene.due()))
         first = await _put(scene, created_at=NOON)
         second = await _put(scene, created_at=NOON + 1)
-        left = await scene.store.give_up(first, "it won't do", now=NOON + 5, lease=scene.lease)
+        left = await scene.store.finish(
+            first, Failure("it won't do"), now=NOON + 5, lease=scene.lease
+        )
         assert left == replace(first, failed="it won't do", finished_at=NOON + 5)
         assert await scene.store.get_task(first.id) == left
-        assert await scene.store.task(ALL_SHARDS) == second
+        assert await scene.store.next_task(ALL_SHARDS) == second
         assert await scene.store.advance(first, now=NOON, limit=9, lease=scene.lease) == left
         assert (await scene.delivery(message)).state is State.FAILED
-        again = await scene.store.give_up(first, "again", now=NOON + 6, lease=scene.lease)
+        again = await scene.store.finish(first, Failure("again"), now=NOON + 6, lease=scene.lease)
         assert again == left, "it stays as it was given up"
 
     async def test_nothing_is_given_up_under_a_stale_lease(
@@ -219,14 +221,14 @@ class BulkContract(Topic):
         task = await _put(scene)
         await later(LENGTH + 1)
         await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
-        assert await scene.store.give_up(task, "why", now=NOON, lease=scene.lease) == task
+        assert await scene.store.finish(task, Failure("why"), now=NOON, lease=scene.lease) == task
         assert await scene.store.get_task(task.id) == task
 
     async def test_the_lease_of_another_shard_advances_nothing(self, scene: Scene) -> None:
         task = await _put(scene)
         other = next(one for one in scene.leases if one.shard != scene.application.shard)
         assert await scene.store.advance(task, now=NOON, limit=9, lease=other) == task
-        assert await scene.store.give_up(task, "why", now=NOON, lease=other) == task
+        assert await scene.store.finish(task, Failure("why"), now=NOON, lease=other) == task
 
     async def test_payloads_of_an_application_are_purged_in_pieces(self, scene: Scene) -> None:
         other = an_application()
@@ -237,7 +239,7 @@ class BulkContract(Topic):
         new = await scene.add(accepted_at=NOON)
         await scene.store.expunge(scene.application.id, old[1].id)
         task = await _purge(scene, until=NOON)
-        assert await scene.store.task([scene.application.shard]) == task
+        assert await scene.store.next_task([scene.application.shard]) == task
         done = []
         while task.finished_at is None:
             task = await scene.store.advance(task, now=NOON + 50, limit=3, lease=scene.lease)

@@ -24,7 +24,7 @@ class NoticesContract(Topic):
         assert await scene.store.untold() == notices
         assert await scene.store.untold(limit=2) == notices[:2]
         assert await scene.store.untold(after=notices[0].id, limit=2) == notices[1:3]
-        await scene.store.told([notices[1].id, notices[4].id, "notice_none"])
+        await scene.store.mark_sent([notices[1].id, notices[4].id, "notice_none"])
         assert await scene.store.untold() == [notices[0], notices[2], notices[3]]
         assert await scene.store.notices() == notices, "what was told stays on record"
 
@@ -33,7 +33,7 @@ class NoticesContract(Topic):
     ) -> None:
         notice = a_notice(scene.endpoint)
         await scene.note(notice)
-        await scene.store.told([notice.id])
+        await scene.store.mark_sent([notice.id])
         await scene.note(notice)
         await scene.settle(
             changes=[Change(lane=scene.lane, epoch=scene.lease.epoch, at=NOON, notices=(notice,))]
@@ -43,7 +43,7 @@ class NoticesContract(Topic):
 
     async def test_nothing_is_told_of_nothing(self, scene: Scene) -> None:
         await scene.note()
-        await scene.store.told([])
+        await scene.store.mark_sent([])
         assert await scene.store.untold() == []
 
     async def test_what_is_told_of_an_endpoint_knows_how_it_was_and_how_it_is(

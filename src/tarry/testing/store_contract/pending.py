@@ -9,7 +9,7 @@ from tarry.service.model.application import shard_of
 from tarry.service.model.lane import Lease
 from tarry.service.model.listing import MessageFilter
 from tarry.service.model.replay import ReplayFilter
-from tarry.service.model.task import REPLAYS, STATISTICS, Task, Work
+from tarry.service.model.task import REPLAYS, STATISTICS, Failure, Task, Work
 from tarry.testing.samples import (
     ALL_SHARDS,
     NOON,
@@ -29,7 +29,7 @@ class PendingContract(Topic):
     async def test_tenants_take_turns_and_each_has_its_oldest_task_done(self, scene: Scene) -> None:
         tasks = await _of_applications(scene, "app_b", "app_a", "app_c")
         after, order = ("", ""), []
-        while (task := await scene.store.task(ALL_SHARDS, after=after)) is not None:
+        while (task := await scene.store.next_task(ALL_SHARDS, after=after)) is not None:
             order.append(task)
             after = task.tenant
         assert order == [tasks["app_a"][0], tasks["app_b"][0], tasks["app_c"][0]]
@@ -37,23 +37,23 @@ class PendingContract(Topic):
     async def test_a_tenant_that_has_nothing_left_to_do_is_passed_over(self, scene: Scene) -> None:
         tasks = await _of_applications(scene, "app_a", "app_b")
         for task in tasks["app_a"]:
-            await scene.store.give_up(task, "no", now=NOON, lease=_lease(scene, task))
-        assert await scene.store.task(ALL_SHARDS) == tasks["app_b"][0]
+            await scene.store.finish(task, Failure("no"), now=NOON, lease=_lease(scene, task))
+        assert await scene.store.next_task(ALL_SHARDS) == tasks["app_b"][0]
         (first, second) = tasks["app_b"]
-        await scene.store.give_up(first, "no", now=NOON, lease=_lease(scene, first))
-        assert await scene.store.task(ALL_SHARDS) == second
-        assert await scene.store.task(ALL_SHARDS, after=first.tenant) is None
+        await scene.store.finish(first, Failure("no"), now=NOON, lease=_lease(scene, first))
+        assert await scene.store.next_task(ALL_SHARDS) == second
+        assert await scene.store.next_task(ALL_SHARDS, after=first.tenant) is None
 
     async def test_the_next_tenant_is_one_of_the_shards_and_works(self, scene: Scene) -> None:
         tasks = await _of_applications(scene, *(f"app_{letter}" for letter in "abcdefgh"))
         for mine in ({shard_of("app_c")}, {shard_of("app_f"), shard_of("app_h")}):
             after, order = ("", ""), list[str]()
-            while task := await scene.store.task(sorted(mine), after=after):
+            while task := await scene.store.next_task(sorted(mine), after=after):
                 after = task.tenant
                 order.append(task.application)
             assert order == [name for name in sorted(tasks) if shard_of(name) in mine]
-        assert await scene.store.task(ALL_SHARDS, {Work.RECOVER}) is None
-        assert await scene.store.task([]) is None
+        assert await scene.store.next_task(ALL_SHARDS, {Work.RECOVER}) is None
+        assert await scene.store.next_task([]) is None
 
     async def test_environments_take_turns_with_tasks_of_no_application(self, scene: Scene) -> None:
         counts = [
@@ -68,11 +68,11 @@ class PendingContract(Topic):
         ]
         for task in counts:
             await scene.store.add_task(task)
-        first = await scene.store.task(ALL_SHARDS, STATISTICS)
+        first = await scene.store.next_task(ALL_SHARDS, STATISTICS)
         assert first == counts[2]
-        assert await scene.store.task(ALL_SHARDS, STATISTICS, after=first.tenant) == counts[0]
+        assert await scene.store.next_task(ALL_SHARDS, STATISTICS, after=first.tenant) == counts[0]
         second = counts[0].tenant
-        assert await scene.store.task(ALL_SHARDS, STATISTICS, after=second) is None
+        assert await scene.store.next_task(ALL_SHARDS, STATISTICS, after=second) is None
 
     @pytest.mark.parametrize("work", sorted(REPLAYS))
     async def test_a_replay_that_another_covers_is_not_added(
@@ -126,7 +126,7 @@ class PendingContract(Topic):
         assert await _ask(scene, second) == second
         assert await _ask(scene, a_task(scene.endpoint, Work.RECOVER)) == second
         for task in (first, second):
-            await scene.store.give_up(task, "no", now=NOON, lease=scene.lease)
+            await scene.store.finish(task, Failure("no"), now=NOON, lease=scene.lease)
         third = a_task(scene.endpoint, Work.RECOVER)
         assert await _ask(scene, third) == third
 
@@ -150,7 +150,7 @@ class PendingContract(Topic):
         assert await _ask(scene, covered, most=4) in tasks
         other = a_task(await scene.add_endpoint(), Work.REPLAY_MISSING)
         assert await _ask(scene, other, most=4) == other
-        await scene.store.give_up(tasks[0], "no", now=NOON, lease=scene.lease)
+        await scene.store.finish(tasks[0], Failure("no"), now=NOON, lease=scene.lease)
         assert await _ask(scene, more, most=4) == more
 
     async def test_a_replay_that_runs_counts_as_pending(self, scene: Scene) -> None:

@@ -213,11 +213,11 @@ class RegistryContract(Topic):
         ]
         for key in keys:
             await store.add_key(key)
-        revoked = await store.revoke_keys_of("app_1", sessions=sessions, now=NOON + 5)
+        revoked = await store.revoke_keys("app_1", sessions=sessions, now=NOON + 5)
         assert revoked == len(ended)
         found = [await store.key(key.hash) for key in keys]
         assert [place for place, key in enumerate(found) if key.revoked_at == NOON + 5] == ended
-        assert await store.revoke_keys_of("app_1", sessions=sessions, now=NOON + 6) == 0
+        assert await store.revoke_keys("app_1", sessions=sessions, now=NOON + 6) == 0
 
     async def test_the_keys_to_an_application_end_after_a_while(self, store: Store) -> None:
         keys = [
@@ -229,13 +229,13 @@ class RegistryContract(Topic):
         ]
         for key in keys:
             await store.add_key(key)
-        assert await store.revoke_keys_of("app_1", sessions=None, now=NOON, delay=60.0) == 3
+        assert await store.revoke_keys("app_1", sessions=None, now=NOON, delay=60.0) == 3
         found = [await store.key(key.hash) for key in keys]
         assert [key.expires_at for key in found] == [NOON + 60, NOON + 60, NOON + 30, None, None]
         assert [key.revoked_at for key in found] == [None, None, None, NOON - 1, None]
         assert [key.opens(NOON + 59) for key in found] == [True, True, False, False, True]
         assert not found[0].opens(NOON + 60)
-        assert await store.revoke_keys_of("app_1", sessions=None, now=NOON + 1) == 3
+        assert await store.revoke_keys("app_1", sessions=None, now=NOON + 1) == 3
         assert not (await store.key(keys[0].hash)).opens(NOON + 2)
 
     async def test_keys_are_listed_without_those_to_an_application(self, store: Store) -> None:
@@ -277,7 +277,7 @@ class RegistryContract(Topic):
         key = a_key(application="app_1")
         await store.add_key(key)
         assert await store.sweep(Retention(portal_keys_before=NOON), limit=9) == 0
-        await store.revoke_keys_of("app_1", sessions=None, now=NOON - 5)
+        await store.revoke_keys("app_1", sessions=None, now=NOON - 5)
         assert await store.sweep(Retention(portal_keys_before=NOON), limit=9) == 1
 
     # --- Secrets of the service -----------------------------------------------------------------
@@ -289,7 +289,7 @@ class RegistryContract(Topic):
 
     async def test_a_value_is_replaced_by_who_knows_it(self, store: Store) -> None:
         await store.keep("a", b"one")
-        assert await store.keep_instead("a", b"two", of=b"one")
-        assert not await store.keep_instead("a", b"three", of=b"one")
-        assert not await store.keep_instead("nothing", b"three", of=b"one")
+        assert await store.keep("a", b"two", instead_of=b"one") == b"two"
+        assert await store.keep("a", b"three", instead_of=b"one") == b"two"
+        assert await store.keep("nothing", b"three", instead_of=b"one") == b""
         assert await store.keep("a", b"four") == b"two"

@@ -96,7 +96,7 @@ class RestContract(Topic):
         self, scene: Scene
     ) -> None:
         await scene.add()
-        assert await scene.store.doze({scene.lane: 1}, scene.leases) == {scene.lane}
+        assert await scene.store.rest({scene.lane: 1}, scene.leases, doze=True) == {scene.lane}
         assert await scene.store.woken(scene.leases) == []
         await scene.add()
         assert await scene.store.woken(scene.leases) == [scene.lane]
@@ -105,12 +105,12 @@ class RestContract(Topic):
 
     async def test_a_dozing_lane_is_there_for_a_new_owner(self, scene: Scene) -> None:
         await scene.add()
-        await scene.store.doze({scene.lane: 1}, scene.leases)
+        await scene.store.rest({scene.lane: 1}, scene.leases, doze=True)
         assert await scene.store.awake(ALL_SHARDS) == [scene.lane]
 
     async def test_a_dozing_lane_may_rest_when_all_is_done(self, scene: Scene) -> None:
         await scene.add()
-        await scene.store.doze({scene.lane: 1}, scene.leases)
+        await scene.store.rest({scene.lane: 1}, scene.leases, doze=True)
         await scene.settle(*map(delivered, await scene.due()))
         assert await scene.store.rest({scene.lane: 1}, scene.leases) == {scene.lane}
         assert await scene.store.awake(ALL_SHARDS) == []
@@ -126,23 +126,23 @@ class RestContract(Topic):
         task = a_task(scene.endpoint, Work.RECOVER)
         await scene.store.add_task(task)
         await scene.store.woken(scene.leases)
-        assert await scene.store.doze({first.lane: 3}, scene.leases) == {first.lane}
+        assert await scene.store.rest({first.lane: 3}, scene.leases, doze=True) == {first.lane}
         for woken in ([scene.lane], []):
             await scene.store.advance(task, now=NOON, limit=1, lease=scene.lease)
             assert await scene.store.woken(scene.leases) == woken
 
     async def test_no_lane_dozes_that_got_more_than_its_owner_knows(self, scene: Scene) -> None:
         await scene.add()
-        assert await scene.store.doze({scene.lane: 0}, scene.leases) == set()
+        assert await scene.store.rest({scene.lane: 0}, scene.leases, doze=True) == set()
         await scene.add()
         assert await scene.store.woken(scene.leases) == []
 
     async def test_a_stale_lease_lets_nothing_doze(self, scene: Scene, later: Later) -> None:
         others = [lease for lease in scene.leases if lease.shard != scene.application.shard]
-        assert await scene.store.doze({scene.lane: 0}, others) == set()
+        assert await scene.store.rest({scene.lane: 0}, others, doze=True) == set()
         await later(LENGTH + 1)
         await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
-        assert await scene.store.doze({scene.lane: 0}, scene.leases) == set()
+        assert await scene.store.rest({scene.lane: 0}, scene.leases, doze=True) == set()
 
     async def test_a_lane_that_got_more_than_its_owner_knows_stays_awake(
         self, scene: Scene

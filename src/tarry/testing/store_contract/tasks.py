@@ -41,7 +41,7 @@ class TasksContract(Topic):
             scene, Work.BULK_REPLAY, since=NOON - 5.5, until=NOON + 5.5, wanted=wanted
         )
         assert await scene.store.get_task(task.id) == task
-        assert await scene.store.task(ALL_SHARDS) == task
+        assert await scene.store.next_task(ALL_SHARDS) == task
         with pytest.raises(NotFound):
             await scene.store.get_task("qtask_none")
 
@@ -55,12 +55,12 @@ class TasksContract(Topic):
         second = await _put(scene, Work.RECOVER, created_at=NOON + 1)
         first = await _put(scene, Work.RECOVER, created_at=NOON)
         others = [shard for shard in ALL_SHARDS if shard != scene.application.shard]
-        assert await scene.store.task(others) is None
-        assert await scene.store.task([scene.application.shard]) == first
+        assert await scene.store.next_task(others) is None
+        assert await scene.store.next_task([scene.application.shard]) == first
         await _finish(scene, first)
-        assert await scene.store.task(ALL_SHARDS) == second
+        assert await scene.store.next_task(ALL_SHARDS) == second
         await _finish(scene, second)
-        assert await scene.store.task(ALL_SHARDS) is None
+        assert await scene.store.next_task(ALL_SHARDS) is None
 
     async def test_recovering_makes_what_failed_ready_again(self, scene: Scene) -> None:
         message = await scene.add()
@@ -294,7 +294,7 @@ class TasksContract(Topic):
         message = await scene.add()
         tasks = await scene.store.delete_application(scene.application.id, now=NOON)
         assert {task.endpoint for task in tasks} == {scene.endpoint.id, second.id}
-        assert await scene.store.task(ALL_SHARDS) in tasks
+        assert await scene.store.next_task(ALL_SHARDS) in tasks
         for task in tasks:
             assert (await _finish(scene, task)).done == 1
         found = await scene.store.deliveries(message.id)

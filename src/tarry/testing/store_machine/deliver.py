@@ -181,7 +181,7 @@ class DeliverSteps(PeopleSteps):
     def do_a_task(self, worker: str, limit: int, *, forget: bool) -> None:
         """Run the worker's oldest task to its end; with `forget`, always from its first state."""
         shards = list(self.leases[worker])
-        task = self.ask(lambda side: side.store.task(shards))
+        task = self.ask(lambda side: side.store.next_task(shards))
         if task is not None:
             lease = self.leases[worker][shard_of(task.application)]
             self.ask(
@@ -296,7 +296,7 @@ async def _dozed(
     side: Side, endpoints: Sequence[Endpoint], leases: Sequence[Lease], *, short: bool
 ) -> list[Lane]:
     lanes = await _added(side, endpoints, short=short)
-    return sorted(map(Lane, await side.store.doze(lanes, leases)))
+    return sorted(map(Lane, await side.store.rest(lanes, leases, doze=True)))
 
 
 async def _added(side: Side, endpoints: Sequence[Endpoint], *, short: bool) -> dict[int, int]:

@@ -355,13 +355,12 @@ class Asked(Shaky):
 
     rests = dozes = 0
 
-    async def rest(self, idle: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
-        self.rests += 1
-        return await self._store.rest(idle, leases)
-
-    async def doze(self, live: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
-        self.dozes += 1
-        return await self._store.doze(live, leases)
+    async def rest(
+        self, lanes: Mapping[int, int], leases: Sequence[Lease], *, doze: bool = False
+    ) -> set[int]:
+        self.rests += not doze
+        self.dozes += doze
+        return await self._store.rest(lanes, leases, doze=doze)
 
 
 @pytest.mark.parametrize(("took", "dozes"), [(PATIENCE / 2, 0), (1.0, 1)], ids=["soon", "late"])

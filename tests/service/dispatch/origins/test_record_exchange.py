@@ -12,6 +12,7 @@ from tarry.service.dispatch.limits import pace_text
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.origins.record_exchange import LOOK, LOOK_RARELY, RecordExchange
 from tarry.service.dispatch.origins.shared_record import AHEAD, SharedRecord
+from tarry.service.store.contract import Server
 from tarry.service.wire.exchange import Answer
 from tarry.testing.samples import NOON
 from tarry.testing.virtual_loop import virtually
@@ -274,9 +275,9 @@ class Records:
         self.meanwhile()
         return [self.records.get(name, b"") for name in names]
 
-    async def workers(self) -> int:
+    async def server(self) -> Server:
         self.counts += 1
-        return self.alive
+        return Server(NOON, 0.0, self.alive)
 
 
 class Workplace(Place):

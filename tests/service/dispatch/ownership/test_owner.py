@@ -5,6 +5,7 @@ import logging
 from collections.abc import Mapping, Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from tarry.errors import StoreUnavailable
 from tarry.service.dispatch.ownership.lane_loader import LOADED_TOGETHER
@@ -16,7 +17,7 @@ from tarry.service.model.application import SHARDS
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.lane import Change, Lease
 from tarry.service.model.settings import HOUR, Limits
-from tarry.service.store.contract import Store
+from tarry.service.store.contract import Server, Store
 from tarry.testing.samples import ENVIRONMENT
 from tarry.testing.shaky_store import Between, Shaky, slow
 from tarry.testing.virtual_loop import virtually
@@ -33,7 +34,7 @@ class StepsBeforeTaking(Shaky):
     service: VirtualService | None = None
 
     def _check(self, name: str) -> None:
-        if name == "workers" and self.service is not None:
+        if name == "lease" and self.service is not None:
             self.service.step = HOUR
 
 
@@ -207,8 +208,8 @@ class Restarted(Shaky):
         self.learned |= set(origins)
         return await self._store.learn(origins, expected=expected)
 
-    async def server_started_at(self) -> float:
-        return self.started_at
+    async def server(self) -> Server:
+        return replace(await self._store.server(), started_at=self.started_at)
 
     async def awake(self, shards: Sequence[int]) -> list[int]:
         self.looked_through += 1

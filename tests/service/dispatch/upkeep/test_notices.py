@@ -108,7 +108,7 @@ async def test_whoever_stopped_before_it_was_written_down_tells_nothing_twice(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(scene.store, "told", crash)
+        patch.setattr(scene.store, "mark_sent", crash)
         with pytest.raises(KeyboardInterrupt):
             await scene.news.tell_once(ALL, NOON)
     assert await scene.news.tell_once(ALL, NOON + 60) == 1

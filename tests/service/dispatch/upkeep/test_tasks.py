@@ -48,9 +48,9 @@ class Calls(MemoryStore):
 
     asked = 0
 
-    async def task(self, *args: object, **named: object) -> Task | None:
+    async def next_task(self, *args: object, **named: object) -> Task | None:
         self.asked += 1
-        return await super().task(*args, **named)  # type: ignore[arg-type]  # handed on
+        return await super().next_task(*args, **named)  # type: ignore[arg-type]  # handed on
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ async def store() -> Calls:
 
 @pytest.fixture
 async def shards(store: Calls) -> Shards:
-    shards = Shards(store, "worker-1", Limits(), Clock(await store.clock()))
+    shards = Shards(store, "worker-1", Limits(), Clock((await store.server()).now))
     while len(shards.owned) < SHARDS:
         await shards.take()
     return shards

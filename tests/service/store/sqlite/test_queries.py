@@ -105,7 +105,7 @@ def test_nothing_that_grows_is_looked_through(db: apsw.Connection, name: str) ->
         ("count_deliveries", "delivery USING PRIMARY KEY (lane=? AND seq>?)"),
         ("count_attempts", "attempt USING PRIMARY KEY (lane=? AND id>? AND id<?)"),
         ("awake", "lane_awake (shard=?)"),
-        ("task", "task_turn ((application,environment)>(?,?))"),
+        ("next_task", "task_turn ((application,environment)>(?,?))"),
         ("add_task_pending", "task_pending (lane=?)"),
         ("list_event_types", "event_type_listed (environment=? AND name>?)"),
         ("list_event_types_down", "event_type_listed (environment=? AND name<?)"),

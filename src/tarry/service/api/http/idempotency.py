@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tarry.core.backoff import Exponential
 from tarry.errors import Conflict, StoreError, TarryError
 from tarry.service.api.http.problem import Answer
-from tarry.service.model.claim import Claim
+from tarry.service.model.claim import Claim, ClaimEnd
 from tarry.service.store.registry import Registry
 from tarry.service.wire.seal import Place, Seals
 
@@ -62,18 +62,20 @@ class Idempotency:
             status, _, body = answer
             if status < HTTPStatus.MULTIPLE_CHOICES:
                 kept = body if seals is None else seals.seal(body, place)
-                await self._registry.answer(replace(claim, status=status, body=kept))
+                await self._registry.end_claim(
+                    replace(claim, status=status, body=kept), ClaimEnd.ANSWERED
+                )
             else:
-                await self._registry.release_claim(claim)
+                await self._registry.end_claim(claim, ClaimEnd.RELEASED)
             known = True
         except TarryError as error:
             if not isinstance(error, StoreError):
-                await self._registry.release_claim(claim)
+                await self._registry.end_claim(claim, ClaimEnd.RELEASED)
                 known = True
             raise
         finally:
             if not known:
-                await self._registry.lapse_claim(claim)
+                await self._registry.end_claim(claim, ClaimEnd.LAPSED)
         return answer
 
     async def _claimed(self, environment: str, key: str, fingerprint: bytes) -> Claim:

@@ -54,7 +54,7 @@ class NoticeSender:
             if isinstance(answer, BacklogFull)
         }
         told = [notice.id for notice in mine if notice.id not in later]
-        await self._store.told(told)
+        await self._store.mark_sent(told)
         return len(told)
 
 

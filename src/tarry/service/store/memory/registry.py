@@ -1,11 +1,12 @@
 """Data of the HTTP API in the memory store."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import assert_never
 
 from msgspec.structs import replace
 
 from tarry.errors import Conflict, NotFound
-from tarry.service.model.claim import Claim
+from tarry.service.model.claim import Claim, ClaimEnd
 from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Key
 from tarry.service.model.lane import Notice
@@ -77,7 +78,7 @@ class MemoryRegistry:
             raise NotFound("key", key)
         return self._revoke(found, now)
 
-    async def revoke_keys_of(
+    async def revoke_keys(
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
         """Revoke the keys to an application; return their number."""
@@ -101,16 +102,11 @@ class MemoryRegistry:
         }
         return [found[known] for known in _cut(found, cut)]
 
-    async def keep(self, name: str, value: bytes) -> bytes:
-        """Save a value under a name unless one exists; return the stored value."""
-        return self._data.kept.setdefault(name, value)
-
-    async def keep_instead(self, name: str, value: bytes, *, of: bytes) -> bool:
-        """Replace the value `of` by another one; return whether `of` was still stored."""
-        if self._data.kept.get(name) != of:
-            return False
-        self._data.kept[name] = value
-        return True
+    async def keep(self, name: str, value: bytes, *, instead_of: bytes | None = None) -> bytes:
+        """Save a value under a name unless one exists, or instead of one; return the stored one."""
+        if self._data.kept.get(name) == instead_of:
+            self._data.kept[name] = value
+        return self._data.kept.get(name, b"")
 
     async def claim(self, claim: Claim, *, now: float) -> Claim:
         """Claim a key for a holder, and return the claim as it is stored then."""
@@ -123,29 +119,27 @@ class MemoryRegistry:
         self._data.claims[place] = stored
         return stored
 
-    async def answer(self, claim: Claim) -> None:
-        """Save the answer of a claim, if this holder still has it."""
-        stored = self._held(claim)
-        if stored is not None:
-            place = (claim.environment, claim.key)
-            self._data.claims[place] = replace(stored, status=claim.status, body=claim.body)
-
-    async def release_claim(self, claim: Claim) -> None:
-        """Delete this holder's claim if it has no answer."""
-        if self._held(claim) is not None:
-            del self._data.claims[claim.environment, claim.key]
-
-    async def lapse_claim(self, claim: Claim) -> None:
-        """End the time of this holder's claim at once, if it has no answer."""
-        if (held := self._held(claim)) is not None:
-            self._data.claims[claim.environment, claim.key] = replace(held, until=0.0)
+    async def end_claim(self, claim: Claim, end: ClaimEnd) -> None:
+        """End a claim, if this holder still has it and it has no answer."""
+        place, stored = (claim.environment, claim.key), self._held(claim)
+        if stored is None:
+            return
+        match end:
+            case ClaimEnd.ANSWERED:
+                self._data.claims[place] = replace(stored, status=claim.status, body=claim.body)
+            case ClaimEnd.RELEASED:
+                del self._data.claims[place]
+            case ClaimEnd.LAPSED:
+                self._data.claims[place] = replace(stored, until=0.0)
+            case _:
+                assert_never(end)
 
     async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
         """Return notices that were not sent yet, by id, after the id `after`."""
         known = sorted(one for one in self._data.notices.keys() - self._data.told if one > after)
         return [self._data.notices[one] for one in known[:limit]]
 
-    async def told(self, notices: Sequence[str]) -> None:
+    async def mark_sent(self, notices: Sequence[str]) -> None:
         """Mark notices as sent."""
         self._data.told.update(self._data.notices.keys() & set(notices))
 

@@ -1,6 +1,6 @@
 """Tasks in the memory store, done a piece at a time."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Any, assert_never
 
@@ -16,6 +16,7 @@ from tarry.service.model.task import (
     FIRST_TENANT,
     IN_PIECES,
     REPLAYS,
+    Failure,
     Piece,
     Task,
     Tenant,
@@ -59,7 +60,7 @@ class MemoryTasks:
         tasks = (task for task in self._data.tasks.values() if task.application == application)
         return sorted(tasks, key=_order, reverse=True)
 
-    async def task(
+    async def next_task(
         self,
         shards: Sequence[int],
         works: Collection[Work] = IN_PIECES,
@@ -94,20 +95,15 @@ class MemoryTasks:
         self._data.tasks[task.id] = task
         return task
 
-    async def finish(self, task: Task, data: dict[str, Any], *, now: float, lease: Lease) -> Task:
-        """Finish a task with its result."""
-        return self._end(task, lease, lambda stored: stored.finished(data, now))
-
-    async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:
-        """Finish a task that cannot be done."""
-        return self._end(task, lease, lambda stored: stored.given_up(why, now))
-
-    def _end(self, task: Task, lease: Lease, ended: Callable[[Task], Task]) -> Task:
+    async def finish(
+        self, task: Task, result: dict[str, Any] | Failure, *, now: float, lease: Lease
+    ) -> Task:
+        """Finish a task with its result, or with the reason why it failed."""
         if not self._holds(task, lease):
             return task
         stored = self._data.tasks[task.id]
         if stored.finished_at is None:
-            stored = self._data.tasks[task.id] = ended(stored)
+            stored = self._data.tasks[task.id] = stored.finished(result, now)
         return stored
 
     def _pending(self, lane: int) -> list[Task]:

@@ -45,7 +45,7 @@ async def test_that_an_endpoint_is_enabled_or_disabled_is_told_as_well(
 
     async def kinds() -> list[str]:
         found = await hooks.store.untold()
-        await hooks.store.told([one.id for one in found])
+        await hooks.store.mark_sent([one.id for one in found])
         assert {one.facts.get("trigger") for one in found if one.kind.endswith("disabled")} <= {
             "manual"
         }
@@ -69,7 +69,7 @@ async def test_a_change_and_its_news_are_one_commit(
 ) -> None:
     await client.post(OPERATIONAL, json=THERE)
     new = (await client.post(WAY, json=THERE)).json()
-    await hooks.store.told([one.id for one in await hooks.store.untold()])
+    await hooks.store.mark_sent([one.id for one in await hooks.store.untold()])
 
     def broken(*_: object) -> str:
         raise RuntimeError("there are no words for this")

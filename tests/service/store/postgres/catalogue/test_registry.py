@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from tarry.errors import StoreError
+from tarry.service.model.claim import ClaimEnd
 from tarry.service.store.postgres.catalogue import registry
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.store import PostgresStore
@@ -37,7 +38,7 @@ async def test_who_finds_a_claim_taken_writes_and_locks_nothing(
 ) -> None:
     claim = await store.claim(a_claim("first"), now=NOON)
     if answered:
-        await store.answer(replace(claim, status=201))
+        await store.end_claim(replace(claim, status=201), ClaimEnd.ANSWERED)
     connection = await asyncpg.connect(tarry_url)
     before = await connection.fetchrow("SELECT ctid, xmin, xmax FROM tarry.claim")
     await store.claim(a_claim("second"), now=NOON)

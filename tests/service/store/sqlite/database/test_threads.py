@@ -302,7 +302,7 @@ async def test_it_is_noticed_also_while_there_is_much_to_read(
 
     async def read_on() -> None:
         while not heard.is_set():
-            await scene.store.workers()
+            await scene.store.server()
 
     reading = asyncio.create_task(read_on())
     await other.put_endpoint(scene.endpoint)

@@ -6,7 +6,7 @@ from msgspec.structs import astuple, replace
 
 from tarry.errors import Conflict, NotFound
 from tarry.service.failpoints import hit
-from tarry.service.model.claim import Claim
+from tarry.service.model.claim import Claim, ClaimEnd
 from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Key, Scope
 from tarry.service.model.lane import Notice
@@ -16,6 +16,12 @@ from tarry.service.store.postgres.database.part import Part
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.database.rows import refuse_nul
 from tarry.service.store.postgres.queries import SQL
+
+_ENDS = {
+    ClaimEnd.ANSWERED: SQL["end_claim_answered"],
+    ClaimEnd.RELEASED: SQL["end_claim_released"],
+    ClaimEnd.LAPSED: SQL["end_claim_lapsed"],
+}
 
 
 class PostgresRegistry(Part):
@@ -87,29 +93,27 @@ class PostgresRegistry(Part):
             raise NotFound("key", key)
         return _key(found[0])
 
-    async def revoke_keys_of(
+    async def revoke_keys(
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
         """Revoke the keys to an application; return their number."""
         named = None if sessions is None else list(sessions)
         asked = (application, named, now if not delay else None, now + delay if delay else None)
-        return len(await self._database.execute(SQL["revoke_keys_of"], *asked))
+        return len(await self._database.execute(SQL["revoke_keys"], *asked))
 
     async def list_keys(self, environment: str, cut: Cut) -> list[Key]:
         """Return an environment's keys, by id."""
         ways = ("list_keys", "list_keys_down")
         return [_key(row) for row in await self._page(ways, environment, cut)]
 
-    async def keep(self, name: str, value: bytes) -> bytes:
-        """Save a value under a name unless one exists; return the stored value."""
-        await self._database.execute(SQL["keep"], name, value)
-        (row,) = await self._database.fetch(SQL["keep_known"], name)
-        kept: bytes = row["value"]
-        return kept
-
-    async def keep_instead(self, name: str, value: bytes, *, of: bytes) -> bool:
-        """Replace the value `of` by another one; return whether `of` was still stored."""
-        return bool(await self._database.fetch(SQL["keep_instead"], name, value, of))
+    async def keep(self, name: str, value: bytes, *, instead_of: bytes | None = None) -> bytes:
+        """Save a value under a name unless one exists, or instead of one; return the stored one."""
+        if instead_of is None:
+            await self._database.execute(SQL["keep"], name, value)
+        else:
+            await self._database.execute(SQL["keep_instead"], name, value, instead_of)
+        stored = await self._database.fetch(SQL["keep_known"], name)
+        return stored[0]["value"] if stored else b""
 
     async def claim(self, claim: Claim, *, now: float) -> Claim:
         """Claim a key for a holder, and return the claim as it is stored then."""
@@ -129,35 +133,22 @@ class PostgresRegistry(Part):
         hit("claim.after")
         return stored
 
-    async def answer(self, claim: Claim) -> None:
-        """Save the answer of a claim, if this holder still has it."""
-
-        async def put(connection: Connection) -> None:
-            place = (claim.environment, claim.key, claim.holder)
-            await connection.execute(SQL["answer"], *place, claim.status, claim.body)
-            hit("answer.before")
-
-        await self._database.run(put)
+    async def end_claim(self, claim: Claim, end: ClaimEnd) -> None:
+        """End a claim, if this holder still has it and it has no answer."""
+        holder = (claim.environment, claim.key, claim.holder)
+        answer = (claim.status, claim.body) if end is ClaimEnd.ANSWERED else ()
+        hit("answer.before")
+        await self._database.execute(_ENDS[end], *holder, *answer)
         hit("answer.after")
-
-    async def release_claim(self, claim: Claim) -> None:
-        """Delete this holder's claim if it has no answer."""
-        place = (claim.environment, claim.key, claim.holder)
-        await self._database.execute(SQL["release_claim"], *place)
-
-    async def lapse_claim(self, claim: Claim) -> None:
-        """End the time of this holder's claim at once, if it has no answer."""
-        place = (claim.environment, claim.key, claim.holder)
-        await self._database.execute(SQL["lapse_claim"], *place)
 
     async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
         """Return notices that were not sent yet, by id, after the id `after`."""
         found = await self._database.fetch(SQL["untold"], after, limit)
         return [rows.notice(row) for row in found]
 
-    async def told(self, notices: Sequence[str]) -> None:
+    async def mark_sent(self, notices: Sequence[str]) -> None:
         """Mark notices as sent."""
-        await self._database.execute(SQL["told"], list(notices))
+        await self._database.execute(SQL["mark_sent"], list(notices))
 
     async def _page(self, ways: tuple[str, str], environment: str, cut: Cut) -> list[rows.Row]:
         up, down = ways

@@ -1,6 +1,6 @@
 """Tasks: adding them, choosing the next one, saving their progress."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any  # the result of a task is JSON
 
 from tarry.errors import NotFound
@@ -11,6 +11,7 @@ from tarry.service.model.task import (
     FIRST_TENANT,
     IN_PIECES,
     REPLAYS,
+    Failure,
     Task,
     Tenant,
     Work,
@@ -57,7 +58,7 @@ class PostgresTasks(Part):
         """Return an application's tasks, newest first."""
         return [rows.task(row) for row in await self._database.fetch(SQL["tasks"], application)]
 
-    async def task(
+    async def next_task(
         self,
         shards: Sequence[int],
         works: Collection[Work] = IN_PIECES,
@@ -65,7 +66,7 @@ class PostgresTasks(Part):
         after: Tenant = FIRST_TENANT,
     ) -> Task | None:
         """Return the oldest unfinished task of these kinds, of the next tenant in these shards."""
-        found = await self._database.fetch(SQL["task"], list(shards), sorted(works), *after)
+        found = await self._database.fetch(SQL["next_task"], list(shards), sorted(works), *after)
         return rows.task(found[0]) if found else None
 
     async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
@@ -84,22 +85,18 @@ class PostgresTasks(Part):
         hit("advance.after")
         return moved
 
-    async def finish(self, task: Task, data: dict[str, Any], *, now: float, lease: Lease) -> Task:
-        """Finish a task with its result."""
-        return await self._end(task, lease, lambda stored: stored.finished(data, now))
+    async def finish(
+        self, task: Task, result: dict[str, Any] | Failure, *, now: float, lease: Lease
+    ) -> Task:
+        """Finish a task with its result, or with the reason why it failed."""
 
-    async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:
-        """Finish a task that cannot be done."""
-        return await self._end(task, lease, lambda stored: stored.given_up(why, now))
-
-    async def _end(self, task: Task, lease: Lease, ended: Callable[[Task], Task]) -> Task:
         async def do(connection: Connection) -> Task:
             stored = await _held(connection, task, lease)
             if stored is None or stored.finished_at is not None:
                 return stored or task
-            left = ended(stored)
-            await _note(connection, left)
-            return left
+            ended = stored.finished(result, now)
+            await _note(connection, ended)
+            return ended
 
         return await self._database.run(do)
 

@@ -71,7 +71,7 @@ UPDATE tarry.api_key SET revoked_at = coalesce(revoked_at, $3)
  WHERE environment = $1 AND id = $2
 RETURNING *;
 
--- name: revoke_keys_of
+-- name: revoke_keys
 -- Revoke the keys to an application, all or those of some sessions, or have them expire.
 UPDATE tarry.api_key SET revoked_at = $3, expires_at = least(expires_at, $4)
  WHERE application = $1 AND ($2::text[] IS NULL OR session = ANY($2)) AND revoked_at IS NULL
@@ -109,17 +109,17 @@ RETURNING *;
 -- A claim as it is stored.
 SELECT * FROM tarry.claim WHERE environment = $1 AND key = $2;
 
--- name: answer
+-- name: end_claim_answered
 -- Save the answer of a claim that its holder still has.
 UPDATE tarry.claim SET status = $4, body = $5
  WHERE environment = $1 AND key = $2 AND holder = $3 AND status IS NULL;
 
--- name: release_claim
+-- name: end_claim_released
 -- Delete a claim that its holder still has.
 DELETE FROM tarry.claim
  WHERE environment = $1 AND key = $2 AND holder = $3 AND status IS NULL;
 
--- name: lapse_claim
+-- name: end_claim_lapsed
 -- End the time of a claim that its holder still has, so that the next caller can take it over.
 UPDATE tarry.claim SET until = 0
  WHERE environment = $1 AND key = $2 AND holder = $3 AND status IS NULL;
@@ -128,7 +128,7 @@ UPDATE tarry.claim SET until = 0
 -- Notices that were not sent yet, after one.
 SELECT * FROM tarry.notice WHERE NOT told AND id > $1 ORDER BY id LIMIT $2;
 
--- name: told
+-- name: mark_sent
 -- Mark notices as sent.
 UPDATE tarry.notice SET told = true WHERE id = ANY($1::text[]) AND NOT told;
 
@@ -142,4 +142,4 @@ SELECT value FROM tarry.kept WHERE name = $1;
 
 -- name: keep_instead
 -- Replace a value by another one.
-UPDATE tarry.kept SET value = $2 WHERE name = $1 AND value = $3 RETURNING name;
+UPDATE tarry.kept SET value = $2 WHERE name = $1 AND value = $3;

@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 
 from tarry.errors import Conflict, NotFound
 from tarry.service.failpoints import hit
-from tarry.service.model.claim import Claim
+from tarry.service.model.claim import Claim, ClaimEnd
 from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Key
 from tarry.service.model.lane import Notice
@@ -20,6 +20,12 @@ from tarry.service.store.sqlite.database.threads import Threads
 from tarry.service.store.sqlite.queries import SQL
 
 Kept = TypeVar("Kept")
+
+_ENDS = {
+    ClaimEnd.ANSWERED: SQL["end_claim_answered"],
+    ClaimEnd.RELEASED: SQL["end_claim_released"],
+    ClaimEnd.LAPSED: SQL["end_claim_lapsed"],
+}
 
 
 class SqliteRegistry:
@@ -118,13 +124,13 @@ class SqliteRegistry:
 
         return await self._threads.write(work)
 
-    async def revoke_keys_of(
+    async def revoke_keys(
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
         """Revoke the keys to an application; return their number."""
 
         def work(session: Session) -> int:
-            documents = list(session.db.execute(SQL["revoke_keys_of"], (application,)))
+            documents = list(session.db.execute(SQL["revoke_keys"], (application,)))
             found = [
                 key
                 for key in (rows.KEY.decode(text) for (text,) in documents)
@@ -141,22 +147,19 @@ class SqliteRegistry:
         ways = ("list_keys", "list_keys_down")
         return await self._page(ways, environment, cut, rows.KEY)
 
-    async def keep(self, name: str, value: bytes) -> bytes:
-        """Save a value under a name unless one exists; return the stored value."""
+    async def keep(self, name: str, value: bytes, *, instead_of: bytes | None = None) -> bytes:
+        """Save a value under a name unless one exists, or instead of one; return the stored one."""
 
         def work(session: Session) -> bytes:
-            session.db.execute(SQL["keep"], (name, value))
-            kept: bytes = session.db.execute(SQL["keep_known"], (name,)).get
-            return kept
+            if instead_of is None:
+                session.db.execute(SQL["keep"], (name, value))
+            else:
+                bounds = {"name": name, "value": value, "of": instead_of}
+                session.db.execute(SQL["keep_instead"], bounds)
+            stored: bytes | None = session.db.execute(SQL["keep_known"], (name,)).get
+            return stored or b""
 
         return await self._threads.write(work)
-
-    async def keep_instead(self, name: str, value: bytes, *, of: bytes) -> bool:
-        """Replace the value `of` by another one; return whether `of` was still stored."""
-        told = {"name": name, "value": value, "of": of}
-        return await self._threads.write(
-            lambda session: bool(session.db.execute(SQL["keep_instead"], told).fetchall())
-        )
 
     async def claim(self, claim: Claim, *, now: float) -> Claim:
         """Claim a key for a holder, and return the claim as it is stored then."""
@@ -172,27 +175,15 @@ class SqliteRegistry:
         hit("claim.after")
         return stored
 
-    async def answer(self, claim: Claim) -> None:
-        """Save the answer of a claim, if this holder still has it."""
+    async def end_claim(self, claim: Claim, end: ClaimEnd) -> None:
+        """End a claim, if this holder still has it and it has no answer."""
 
         def work(session: Session) -> None:
-            session.db.execute(SQL["answer"], asdict(claim))
+            session.db.execute(_ENDS[end], asdict(claim))
             hit("answer.before")
 
         await self._threads.write(work)
         hit("answer.after")
-
-    async def release_claim(self, claim: Claim) -> None:
-        """Delete this holder's claim if it has no answer."""
-        await self._let_go("release_claim", claim)
-
-    async def lapse_claim(self, claim: Claim) -> None:
-        """End the time of this holder's claim at once, if it has no answer."""
-        await self._let_go("lapse_claim", claim)
-
-    async def _let_go(self, query: str, claim: Claim) -> None:
-        row = asdict(claim)
-        await self._threads.write(lambda session: session.db.execute(SQL[query], row).fetchall())
 
     async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
         """Return notices that were not sent yet, by id, after the id `after`."""
@@ -201,11 +192,11 @@ class SqliteRegistry:
             lambda db: [rows.NOTICE.decode(text) for (text,) in db.execute(SQL["untold"], asked)]
         )
 
-    async def told(self, notices: Sequence[str]) -> None:
+    async def mark_sent(self, notices: Sequence[str]) -> None:
         """Mark notices as sent."""
         known = [(notice,) for notice in notices]
         await self._threads.write(
-            lambda session: session.db.executemany(SQL["told"], known).fetchall()
+            lambda session: session.db.executemany(SQL["mark_sent"], known).fetchall()
         )
 
     async def _page(

@@ -20,8 +20,8 @@ from tarry.service.store.sqlite.queries import SQL
 Answer = Accepted | Conflict | NotFound | BacklogFull
 
 
-class SqliteOutbox:
-    """See `contract.Outbox`."""
+class SqliteIngest:
+    """See `contract.Ingest`."""
 
     _threads: Threads
 

@@ -46,7 +46,7 @@ UPDATE shard SET worker = NULL, until = 0 WHERE number = :shard;
 -- The workers that still own a shard.
 SELECT DISTINCT worker FROM shard WHERE worker IS NOT NULL;
 
--- name: workers
+-- name: server
 -- How many workers are alive.
 SELECT count(*) FROM worker WHERE until > :now;
 
@@ -97,7 +97,7 @@ UPDATE lane
    AND NOT EXISTS (SELECT 1 FROM resend WHERE lane = :lane)
 RETURNING number;
 
--- name: doze
+-- name: rest_doze
 -- Let the next delivery wake a lane, unless it has more deliveries than its owner knows.
 UPDATE lane SET dozing = 1 WHERE number = :lane AND added <= :added RETURNING number;
 

@@ -68,7 +68,7 @@ UPDATE api_key SET ends_at = :ends_at, document = :document WHERE id = :id;
 -- A key by its id.
 SELECT document FROM api_key WHERE id = :id;
 
--- name: revoke_keys_of
+-- name: revoke_keys
 -- The keys to an application.
 SELECT document
   FROM api_key INDEXED BY api_key_application
@@ -104,18 +104,18 @@ SELECT environment, key, fingerprint, at, holder, until, status, body
   FROM claim
  WHERE environment = :environment AND key = :key;
 
--- name: answer
+-- name: end_claim_answered
 -- Save the answer of a claim that its holder still has.
 UPDATE claim
    SET status = :status, body = :body
  WHERE environment = :environment AND key = :key AND holder = :holder AND status IS NULL;
 
--- name: release_claim
+-- name: end_claim_released
 -- Delete a claim that its holder still has.
 DELETE FROM claim
  WHERE environment = :environment AND key = :key AND holder = :holder AND status IS NULL;
 
--- name: lapse_claim
+-- name: end_claim_lapsed
 -- End the time of a claim that its holder still has, so that the next caller can take it over.
 UPDATE claim
    SET until = 0
@@ -129,7 +129,7 @@ SELECT document
  ORDER BY id
  LIMIT :limit;
 
--- name: told
+-- name: mark_sent
 -- Mark a notice as sent.
 UPDATE notice SET told = 1 WHERE id = :notice AND NOT told;
 
@@ -143,4 +143,4 @@ SELECT value FROM kept WHERE name = :name;
 
 -- name: keep_instead
 -- Replace a value by another one.
-UPDATE kept SET value = :value WHERE name = :name AND value = :of RETURNING name;
+UPDATE kept SET value = :value WHERE name = :name AND value = :of;

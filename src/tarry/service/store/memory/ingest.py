@@ -15,8 +15,8 @@ from tarry.service.store.memory.lane import Lane
 Result = Accepted | Conflict | NotFound | BacklogFull
 
 
-class MemoryOutbox:
-    """See `contract.Outbox`."""
+class MemoryIngest:
+    """See `contract.Ingest`."""
 
     _data: Data
     _most_waiting: int | None
