@@ -25,6 +25,8 @@ Observer = Callable[[Process, str, tuple[Any, ...], dict[str, Any], Any], None]
 
 LEASING = frozenset({"lease", "renew"})
 """The methods of the store that give leases and renew them."""
+GENERIC = frozenset({"get", "page", "read", "create", "put", "change", "delete", "expunge"})
+"""The methods that take a kind or a record. Their calls are counted for each kind."""
 
 
 class Trouble:
@@ -176,7 +178,7 @@ class StoreLink:
         return future
 
     def _count(self, name: str, args: tuple[Any, ...]) -> None:
-        self.calls[name] += 1
+        self.calls[f"{name} {type(args[0]).__name__}" if name in GENERIC else name] += 1
         if name == "lease":
             self.worker_ids.add(args[0])
 

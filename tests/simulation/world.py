@@ -11,6 +11,7 @@ from tarry.service.dispatch.origins.record_exchange import LOOK
 from tarry.service.hooks import DEFAULT
 from tarry.service.model.task import Task
 from tarry.service.settings import Settings
+from tarry.service.store.kinds import AllDeliveriesOf, AllTasksOf, Environment
 from tarry.testing.postgres import Cluster
 from tests.simulation.commits import Commits
 from tests.simulation.endpoints import Endpoints
@@ -205,7 +206,7 @@ class World:
         return [link for link in self.links if isinstance(link, PostgresLink)]
 
     def _run(self) -> None:
-        at_once(self.store.put_environment(DEFAULT))
+        at_once(self.store.put(Environment(DEFAULT)))
         for _ in range(self._conditions.workers):
             self._workforce.start()
         for step in self.history.steps:
@@ -297,7 +298,7 @@ class World:
         renewals = 3 * REST / conditions.lease + 2
         rounds = REST / conditions.keep_up + 2
         return {
-            **dict.fromkeys(("woken", "collect", "untold"), looks),
+            **dict.fromkeys(("woken", "collect", "read Notices"), looks),
             "next_task": 2 * looks,
             **dict.fromkeys(("renew", "lease"), renewals),
             # Its clock, its start and the number of workers, each at a renewal. Also beside each
@@ -311,7 +312,7 @@ class World:
         deliveries = {
             (message, endpoint.id): delivery
             for message in known.accepted
-            for endpoint, delivery in at_once(self.store.deliveries(message))
+            for endpoint, delivery in at_once(self.store.read(AllDeliveriesOf(message)))
         }
         return Ending(at=self.loop.time(), deliveries=deliveries, tasks=self._tasks())
 
@@ -319,5 +320,5 @@ class World:
         return [
             task
             for application in self.commits.known.applications
-            for task in at_once(self.store.tasks(application))
+            for task in at_once(self.store.read(AllTasksOf(application)))
         ]

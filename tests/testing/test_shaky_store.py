@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from tarry.errors import StoreUnavailable
+from tarry.service.store.kinds import Environment, Environments
 from tarry.service.store.memory.store import MemoryStore
 from tarry.testing.shaky_store import Between, Shaky, slow
 from tarry.testing.virtual_loop import virtually
@@ -23,7 +24,7 @@ async def test_what_does_nothing_later_is_passed_on_as_it_is() -> None:
     store = MemoryStore(clock=lambda: 12.0)
     nudged: list[bool] = []
     Shaky(store).store.listen(lambda: nudged.append(True))
-    await store.put_environment("org_a")
+    await store.put(Environment("org_a"))
     assert shaky_calls(store) == 0
     assert nudged == []
 
@@ -38,11 +39,11 @@ async def test_while_it_is_away_nothing_is_done() -> None:
     shaky = Shaky(store)
     shaky.away = True
     with pytest.raises(StoreUnavailable, match="put_environment"):
-        await shaky.store.put_environment("org_a")
-    assert await store.environments() == []
+        await shaky.store.put(Environment("org_a"))
+    assert [environment.id for environment in await store.read(Environments())] == []
     shaky.away = False
-    await shaky.store.put_environment("org_a")
-    assert await store.environments() == ["org_a"]
+    await shaky.store.put(Environment("org_a"))
+    assert [environment.id for environment in await store.read(Environments())] == ["org_a"]
 
 
 @virtually
@@ -51,8 +52,8 @@ async def test_when_it_forgets_all_is_done_and_nobody_hears_of_it() -> None:
     shaky = Shaky(store)
     shaky.forgets = True
     with pytest.raises(StoreUnavailable, match="connection was lost"):
-        await shaky.store.put_environment("org_a")
-    assert await store.environments() == ["org_a"]
+        await shaky.store.put(Environment("org_a"))
+    assert [environment.id for environment in await store.read(Environments())] == ["org_a"]
 
 
 @virtually

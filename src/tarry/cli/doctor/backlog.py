@@ -10,6 +10,14 @@ from tarry.errors import NotFound
 from tarry.service.explain import OVERDUE, is_overdue, origins_of, outlook
 from tarry.service.model.delivery import LIVE
 from tarry.service.model.listing import AttemptFilter, Cut, MessageFilter
+from tarry.service.store.kinds import (
+    Applications,
+    AttemptsTo,
+    Environments,
+    Lanes,
+    SealedEndpoints,
+    Undelivered,
+)
 
 if TYPE_CHECKING:
     from tarry.service.model.endpoint import Endpoint
@@ -24,7 +32,9 @@ MOST = 2_000
 async def backlog(store: "Store", *, now: float) -> list[Finding]:
     """Check the deliveries to all endpoints."""
     facts, after, apps = EndpointFacts(MOST), "", dict[str, str]()
-    while not facts.is_full and (found := await store.sealed(after=after, limit=PAGE)):
+    while not facts.is_full and (
+        found := await store.read(SealedEndpoints(after=after, limit=PAGE))
+    ):
         after = found[-1].id
         for endpoint in found:
             if endpoint.application not in apps:
@@ -44,30 +54,30 @@ async def _delivering(store: "Store", waiting: int) -> Finding:
 
 async def _called(store: "Store", application: str) -> str:
     """Return the application's uid, or its id if it has none; an endpoint has only the id."""
-    for environment in await store.environments():
+    for environment in await store.read(Environments()):
         with suppress(NotFound):
-            return (await store.application(environment, application)).uid or application
+            return (await store.get(Applications(environment.id), application)).uid or application
     return application
 
 
 async def _count(
     store: "Store", endpoint: "Endpoint", name: str, facts: EndpointFacts, now: float
 ) -> None:
-    row = await store.lane(endpoint.application, endpoint.id)
+    row = await store.get(Lanes(endpoint.application), endpoint.id)
     origins = await store.origins(origins_of(row))
     down = outlook(row, now=now, origins=origins).phase is Phase.OPEN
     facts.add(name, standing=endpoint.standing, down=down, waiting=row.waiting)
     facts.succeeded(row.known.accepted_at)
     # A lane saves the time of its last success only now and then, so look at the attempts as well.
     lately = AttemptFilter(message=MessageFilter(after=now - DAY), succeeded=True)
-    found = await store.list_attempts_to(endpoint, Cut(1, descending=True), lately)
+    found = await store.page(AttemptsTo(endpoint, lately), Cut(1, descending=True))
     for attempt, _ in found.entries:
         facts.succeeded(attempt.at)
     at_work = any(now - attempt.at < OVERDUE for attempt, _ in found.entries)
     if row.waiting:
         # Failed and scheduled deliveries are listed as well, so the oldest waiting one may be
         # beyond this page.
-        there = await store.undelivered(endpoint.application, lane=row.lane, limit=PAGE)
+        there = await store.read(Undelivered(endpoint.application, lane=row.lane, limit=PAGE))
         for _, one in there:
             if one.state in LIVE:
                 facts.waits_since(one.accepted_at)

@@ -10,6 +10,7 @@ from tarry.service.model.lane import Lease
 from tarry.service.model.listing import MessageFilter
 from tarry.service.model.replay import ReplayFilter
 from tarry.service.model.task import REPLAYS, STATISTICS, Failure, Task, Work
+from tarry.service.store.kinds import AllTasksOf
 from tarry.testing.samples import (
     ALL_SHARDS,
     NOON,
@@ -84,7 +85,7 @@ class PendingContract(Topic):
             assert (
                 await _ask(scene, a_task(scene.endpoint, work, since=since, until=until)) == first
             )
-        assert await scene.store.tasks(scene.application.id) == [first]
+        assert await scene.store.read(AllTasksOf(scene.application.id)) == [first]
         await scene.store.woken(scene.leases)
         await scene.rest()
         assert await _ask(scene, a_task(scene.endpoint, work, since=NOON, until=NOON)) == first
@@ -102,7 +103,7 @@ class PendingContract(Topic):
         ]
         for task in tasks:
             assert await _ask(scene, task) == task
-        assert {task.id for task in await scene.store.tasks(scene.application.id)} == {
+        assert {task.id for task in await scene.store.read(AllTasksOf(scene.application.id))} == {
             task.id for task in tasks
         }
 
@@ -139,12 +140,12 @@ class PendingContract(Topic):
         assert len({task.id for task in tasks}) == 4
         await scene.store.woken(scene.leases)
         await scene.rest()
-        before = await scene.store.tasks(scene.application.id)
+        before = await scene.store.read(AllTasksOf(scene.application.id))
         more = a_task(scene.endpoint, Work.REPLAY_MISSING)
         with pytest.raises(TooManyReplays) as error:
             await _ask(scene, more, most=4)
         assert (error.value.endpoint, error.value.allowed) == (scene.endpoint.id, 4)
-        assert await scene.store.tasks(scene.application.id) == before
+        assert await scene.store.read(AllTasksOf(scene.application.id)) == before
         assert await scene.store.woken(scene.leases) == []
         covered = a_task(scene.endpoint, Work.RECOVER, since=NOON)
         assert await _ask(scene, covered, most=4) in tasks
@@ -172,7 +173,7 @@ class PendingContract(Topic):
     async def test_of_equal_replays_that_come_at_once_one_is_added(self, scene: Scene) -> None:
         tasks = [a_task(scene.endpoint, Work.RECOVER) for _ in range(8)]
         answers = await asyncio.gather(*(_ask(scene, task) for task in tasks))
-        (added,) = await scene.store.tasks(scene.application.id)
+        (added,) = await scene.store.read(AllTasksOf(scene.application.id))
         assert answers == [added] * 8
 
     async def test_of_many_replays_that_come_at_once_only_so_many_are_added(
@@ -185,7 +186,7 @@ class PendingContract(Topic):
         asked = (_ask(scene, task, most=3) for task in tasks)
         answers = await asyncio.gather(*asked, return_exceptions=True)
         assert sum(isinstance(answer, TooManyReplays) for answer in answers) == 9
-        assert len(await scene.store.tasks(scene.application.id)) == 3
+        assert len(await scene.store.read(AllTasksOf(scene.application.id))) == 3
 
 
 async def _ask(scene: Scene, task: Task, most: int = 10) -> Task:
@@ -198,8 +199,8 @@ async def _of_applications(scene: Scene, *names: str) -> dict[str, list[Task]]:
     tasks = dict[str, list[Task]]()
     for name in names:
         application = an_application(id=name)
-        await scene.store.put_application(application)
-        endpoint = await scene.store.put_endpoint(an_endpoint(application))
+        await scene.store.put(application)
+        endpoint = await scene.store.put(an_endpoint(application))
         older, newer = (
             a_task(endpoint, Work.REPLAY_MISSING, created_at=NOON + age) for age in (0, 1)
         )

@@ -12,6 +12,7 @@ from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, Due, Known, Lease, Notice, Stream, Want
 from tarry.service.model.replay import ReplayFilter
 from tarry.service.model.task import Task, Work
+from tarry.service.store.kinds import Lanes
 from tarry.testing.samples import an_attempt, delivered, failed, postponed, put_back
 from tarry.testing.store_machine.people import PeopleSteps, offsets, picks, replays, works
 from tarry.testing.store_machine.sides import Lane, Side
@@ -301,5 +302,5 @@ async def _dozed(
 
 async def _added(side: Side, endpoints: Sequence[Endpoint], *, short: bool) -> dict[int, int]:
     """Return how many deliveries were added to each lane; with `short`, one less."""
-    rows = [await side.store.lane(one.application, one.id) for one in endpoints]
+    rows = [await side.store.get(Lanes(one.application), one.id) for one in endpoints]
     return {row.lane: row.added - short for row in rows}

@@ -16,6 +16,7 @@ from tarry.service.dispatch.work import Work
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import LaneRow
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import Environments, PolicyVersion
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.seal import Seals
 
@@ -89,7 +90,9 @@ class LaneLoader:
         """Read all that the lanes need, then load them without waiting in between."""
         owned = [row for row in rows if row.application.shard in self._shards.owned]
         environments = dict.fromkeys(row.application.environment for row in owned)
-        policies = {name: await self._store.environment_policy(name) for name in environments}
+        policies = {
+            name: (await self._store.get(Environments(), name)).policy for name in environments
+        }
         configs = [await self._config(row, policies[row.application.environment]) for row in owned]
         pairs = list(zip(owned, configs, strict=True))
         places = ((config.origin, row.application.id) for row, config in pairs)
@@ -152,7 +155,7 @@ class LaneLoader:
         if lane_config.version not in self._versions:
             if len(self._versions) >= KNOWN_VERSIONS:
                 self._versions.clear()
-            await self._store.put_policy(lane_config.version, lane_config.document)
+            await self._store.put(PolicyVersion(lane_config.version, lane_config.document))
             self._versions.add(lane_config.version)
         return lane_config
 

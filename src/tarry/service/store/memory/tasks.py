@@ -24,6 +24,7 @@ from tarry.service.model.task import (
     behind,
     standing_for,
 )
+from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.lane import Lane
 from tarry.service.store.memory.queue import ended
@@ -32,8 +33,8 @@ Step = tuple[str, Delivery | Message]
 """The cursor after a step, and the delivery or the message as the step changes it."""
 
 
-class MemoryTasks:
-    """See `tasks.Tasks`."""
+class MemoryTasks(RecordsByKind):
+    """Tasks: adding them, and doing them a piece at a time."""
 
     _data: Data
 
@@ -49,13 +50,13 @@ class MemoryTasks:
             self._data.tasks[task.id] = task
         return standing
 
-    async def get_task(self, task: str) -> Task:
-        """Return the task with this id."""
-        if task not in self._data.tasks:
+    async def _task(self, environment: str, task: str) -> Task:
+        stored = self._data.tasks.get(task)
+        if stored is None or stored.environment != environment:
             raise NotFound("task", task)
-        return self._data.tasks[task]
+        return stored
 
-    async def tasks(self, application: str) -> list[Task]:
+    async def _tasks_of(self, application: str) -> list[Task]:
         """Return an application's tasks, newest first."""
         tasks = (task for task in self._data.tasks.values() if task.application == application)
         return sorted(tasks, key=_order, reverse=True)
@@ -82,7 +83,7 @@ class MemoryTasks:
         """Do a task for at most `limit` more deliveries."""
         if not self._holds(task, lease):
             return task
-        task = await self.get_task(task.id)
+        task = await self._task(task.environment, task.id)
         if task.finished_at is not None:
             return task
         steps = list(islice(self._steps(task, now), limit))

@@ -91,7 +91,7 @@ class PostgresStore(
             refuse_nul(*message.channels, *message.tags)
         return await self._adding(messages)
 
-    async def expunge(self, application: str, message: str) -> None:
+    async def _expunge_message(self, application: str, message: str) -> None:
         """Delete a message's payload."""
 
         async def forget(connection: Connection) -> None:

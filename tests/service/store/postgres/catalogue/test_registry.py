@@ -58,9 +58,9 @@ async def test_a_claim_that_is_let_go_while_another_looks_is_the_others(
 async def test_text_with_nul_is_refused_before_the_database_is_asked(store: PostgresStore) -> None:
     for call in (
         store.claim(a_claim("first", key="a\0"), now=NOON),
-        store.add_key(a_key(name="a\0")),
-        store.add_event_type(an_event_type("a", description="\0")),
-        store.add_event_type(an_event_type("a", feature_flags=("\0",))),
+        store.create(a_key(name="a\0")),
+        store.create(an_event_type("a", description="\0")),
+        store.create(an_event_type("a", feature_flags=("\0",))),
     ):
         with pytest.raises(StoreError, match="NUL"):
             await call

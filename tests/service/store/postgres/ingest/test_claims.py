@@ -6,6 +6,7 @@ import pytest
 
 from tarry.errors import Conflict
 from tarry.service.model.message import Accepted
+from tarry.service.store.kinds import Messages
 from tarry.service.store.postgres.ingest.claims import Name, _Claims
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import ENVIRONMENT, NOON, a_message, new_message
@@ -141,5 +142,5 @@ async def test_a_message_whose_id_is_there_already_changes_nothing(
     again = a_message(scene.application, id=message.id, payload=b"other", accepted_at=NOON)
     with pytest.raises(Exception, match=r"message_\w+pkey"):
         await store.add([new_message(scene.application, id=again.id, payload=b"other")])
-    assert await store.message(scene.application.id, message.id) == message
+    assert await store.get(Messages(scene.application.id), message.id) == message
     assert len(await scene.due()) == 1

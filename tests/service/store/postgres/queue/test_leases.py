@@ -72,7 +72,7 @@ async def test_a_shard_is_given_back_when_what_is_being_written_is_written(
 async def test_whoever_checks_a_lease_while_it_is_taken_over_waits_and_has_lost_it(
     scene: Scene, store: PostgresStore, tarry_url: str
 ) -> None:
-    await scene.store.put_endpoint(scene.endpoint)
+    await scene.store.put(scene.endpoint)
     with psycopg.connect(tarry_url) as moving:
         moving.execute("SELECT FROM tarry.shard FOR UPDATE")
         moving.execute("UPDATE tarry.shard SET epoch = epoch + 1, worker = 'worker-2'")
@@ -125,7 +125,7 @@ async def test_a_lane_is_not_put_to_rest_while_somebody_adds_to_it(
 async def test_a_wake_up_that_comes_while_one_is_answered_is_not_lost(
     scene: Scene, store: PostgresStore, tarry_url: str
 ) -> None:
-    await store.put_endpoint(scene.endpoint)
+    await store.put(scene.endpoint)
     with psycopg.connect(tarry_url) as second:
         second.execute("INSERT INTO tarry.wake (shard, lane) SELECT shard, number FROM tarry.lane")
         assert await store.woken(scene.leases) == [scene.lane]

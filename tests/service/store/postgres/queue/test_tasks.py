@@ -7,6 +7,7 @@ from psycopg import sql
 
 from tarry.errors import NotFound, TooManyReplays
 from tarry.service.model.task import Failure, Work
+from tarry.service.store.kinds import Tasks
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import NOON, a_task
@@ -30,7 +31,7 @@ async def test_why_a_task_was_given_up_is_kept_without_what_cannot_be(
     await store.add_task(task)
     left = await store.finish(task, Failure("a\0b"), now=NOON, lease=scene.lease)
     assert left == replace(task, failed="a\ufffdb", finished_at=NOON)
-    assert await store.get_task(task.id) == left
+    assert await store.get(Tasks(task.environment), task.id) == left
 
 
 async def test_a_replay_that_is_just_being_begun_covers_nothing_and_still_counts(

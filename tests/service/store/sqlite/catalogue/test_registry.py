@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tarry.service.model.claim import ClaimEnd
+from tarry.service.store.kinds import EventTypes
 from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
 from tarry.testing.samples import ENVIRONMENT, NOON, a_claim, a_key, an_event_type
 
@@ -18,13 +19,13 @@ async def test_what_was_answered_is_there_after_the_file_was_opened_anew(path: P
     answered = replace(claim, status=201, body=b"done")
     await store.end_claim(answered, ClaimEnd.ANSWERED)
     key, event_type = a_key(), an_event_type("a")
-    await store.add_key(key)
-    await store.add_event_type(event_type)
+    await store.create(key)
+    await store.create(event_type)
     await store.close()
     again = await open_sqlite(path, migrate=False)
     assert await again.claim(a_claim("second"), now=NOON + 99) == answered
     assert await again.key(key.hash) == key
-    assert await again.event_type(ENVIRONMENT, "a") == event_type
+    assert await again.get(EventTypes(ENVIRONMENT), "a") == event_type
     await again.close()
 
 

@@ -14,6 +14,7 @@ from tarry.service.api.resources.event_types.event_types import KIND, sees
 from tarry.service.api.resources.event_types.schemas import example
 from tarry.service.api.resources.messages.bodies import MessageOut, Name, written
 from tarry.service.model.message import Accepted, NewMessage
+from tarry.service.store.kinds import EventTypes
 
 PINGS = frozenset({"svix.ping", "tarry.ping"})
 """Event types that can be sent as an example without having been created."""
@@ -58,7 +59,7 @@ async def _payload(call: Call, body: ExampleIn) -> bytes:
         return msgspec.json.encode(body.payload)
     if body.event_type in PINGS:
         return PING
-    found = await call.hooks.store.event_type(call.who.environment, body.event_type)
+    found = await call.hooks.store.get(EventTypes(call.who.environment), body.event_type)
     if not sees(call, found):
         raise NotFound(KIND, body.event_type)
     chosen = None

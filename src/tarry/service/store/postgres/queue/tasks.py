@@ -17,6 +17,7 @@ from tarry.service.model.task import (
     Work,
     standing_for,
 )
+from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.part import Part, rouse, tell
 from tarry.service.store.postgres.database.pool import Connection
@@ -24,8 +25,8 @@ from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.queue.advance import do_piece
 
 
-class PostgresTasks(Part):
-    """See `tasks.Tasks`."""
+class PostgresTasks(RecordsByKind, Part):
+    """Tasks: adding them, and doing them a piece at a time."""
 
     async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
         """Save a task and wake its lane; return the task."""
@@ -47,16 +48,17 @@ class PostgresTasks(Part):
         hit("task.after")
         return added
 
-    async def get_task(self, task: str) -> Task:
-        """Return the task with this id."""
+    async def _task(self, environment: str, task: str) -> Task:
         found = await self._database.fetch(SQL["get_task"], task)
-        if not found:
+        if not found or found[0]["environment"] != environment:
             raise NotFound("task", task)
         return rows.task(found[0])
 
-    async def tasks(self, application: str) -> list[Task]:
+    async def _tasks_of(self, application: str) -> list[Task]:
         """Return an application's tasks, newest first."""
-        return [rows.task(row) for row in await self._database.fetch(SQL["tasks"], application)]
+        return [
+            rows.task(row) for row in await self._database.fetch(SQL["read_tasks"], application)
+        ]
 
     async def next_task(
         self,

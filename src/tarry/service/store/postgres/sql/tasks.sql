@@ -24,7 +24,7 @@ SELECT count(*) FROM tarry.task
 -- A task by its id.
 SELECT * FROM tarry.task WHERE id = $1;
 
--- name: tasks
+-- name: read_tasks
 -- An application's tasks, newest first.
 SELECT * FROM tarry.task WHERE application = $1 ORDER BY created_at DESC, id DESC;
 

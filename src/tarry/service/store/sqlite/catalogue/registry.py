@@ -12,8 +12,8 @@ from tarry.service.failpoints import hit
 from tarry.service.model.claim import Claim, ClaimEnd
 from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Key
-from tarry.service.model.lane import Notice
-from tarry.service.model.listing import FIRST, LAST, Cut
+from tarry.service.model.listing import FIRST, LAST, Cut, Found
+from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.sqlite.database import rows
 from tarry.service.store.sqlite.database.session import Session
 from tarry.service.store.sqlite.database.threads import Threads
@@ -28,23 +28,23 @@ _ENDS = {
 }
 
 
-class SqliteRegistry:
-    """See `registry.Registry`."""
+class SqliteRegistry(RecordsByKind):
+    """Event types, keys, kept values and claims."""
 
     _threads: Threads
 
-    async def add_event_type(self, event_type: EventType) -> None:
+    async def _create_event_type(self, event_type: EventType) -> None:
         """Add an event type that does not exist yet."""
 
         def work(session: Session) -> None:
             try:
-                session.db.execute(SQL["add_event_type"], _event_type_row(event_type))
+                session.db.execute(SQL["create_event_type"], _event_type_row(event_type))
             except apsw.ConstraintError:
                 raise Conflict("event type", event_type.name) from None
 
         await self._threads.write(work)
 
-    async def change_event_type(
+    async def _change_event_type(
         self, environment: str, name: str, change: Callable[[EventType], EventType]
     ) -> EventType:
         """Apply `change` to the stored event type."""
@@ -57,7 +57,7 @@ class SqliteRegistry:
 
         return await self._threads.write(work)
 
-    async def delete_event_type(self, environment: str, name: str) -> None:
+    async def _delete_event_type(self, environment: str, name: str) -> None:
         """Delete an event type."""
 
         def work(session: Session) -> None:
@@ -66,22 +66,22 @@ class SqliteRegistry:
 
         await self._threads.write(work)
 
-    async def event_type(self, environment: str, name: str) -> EventType:
+    async def _event_type(self, environment: str, name: str) -> EventType:
         """Return the event type of this name."""
         return await self._threads.browse(lambda db: _event_type(db, environment, name))
 
-    async def list_event_types(
-        self, environment: str, cut: Cut, *, archived: bool = False
-    ) -> list[EventType]:
+    async def _page_event_types(
+        self, environment: str, cut: Cut, *, archived: bool
+    ) -> Found[EventType]:
         """Return an environment's event types, by name."""
         ways = (
-            ("list_event_types_all", "list_event_types_all_down")
+            ("page_event_types_all", "page_event_types_all_down")
             if archived
-            else ("list_event_types", "list_event_types_down")
+            else ("page_event_types", "page_event_types_down")
         )
-        return await self._page(ways, environment, cut, rows.EVENT_TYPE)
+        return await self._page_of(ways, environment, cut, rows.EVENT_TYPE)
 
-    async def add_key(self, key: Key) -> None:
+    async def _create_key(self, key: Key) -> None:
         """Add a new key."""
         row = {
             "id": key.id,
@@ -95,7 +95,7 @@ class SqliteRegistry:
 
         def work(session: Session) -> None:
             try:
-                session.db.execute(SQL["add_key_new"], row)
+                session.db.execute(SQL["create_key"], row)
             except apsw.ConstraintError:
                 raise Conflict("key", key.id) from None
 
@@ -112,15 +112,13 @@ class SqliteRegistry:
 
         return await self._threads.browse(work)
 
-    async def revoke_key(self, environment: str, key: str, *, now: float) -> Key:
-        """Revoke a key."""
-
+    async def _change_key(self, environment: str, key: str, change: Callable[[Key], Key]) -> Key:
         def work(session: Session) -> Key:
-            document = session.db.execute(SQL["revoke_key_known"], (key,)).get
-            found = None if document is None else rows.KEY.decode(document)
-            if found is None or found.environment != environment:
+            document = session.db.execute(SQL["change_key_known"], (key,)).get
+            stored = None if document is None else rows.KEY.decode(document)
+            if stored is None or stored.environment != environment:
                 raise NotFound("key", key)
-            return _revoke(session, found, now)
+            return _keep_end(session, stored, change(stored))
 
         return await self._threads.write(work)
 
@@ -131,21 +129,21 @@ class SqliteRegistry:
 
         def work(session: Session) -> int:
             documents = list(session.db.execute(SQL["revoke_keys"], (application,)))
-            found = [
+            keys = [
                 key
                 for key in (rows.KEY.decode(text) for (text,) in documents)
                 if key.revoked_at is None and (sessions is None or key.session in sessions)
             ]
-            for key in found:
-                _revoke(session, key, now, delay)
-            return len(found)
+            for key in keys:
+                _keep_end(session, key, key.revoked(now, delay))
+            return len(keys)
 
         return await self._threads.write(work)
 
-    async def list_keys(self, environment: str, cut: Cut) -> list[Key]:
+    async def _page_keys(self, environment: str, cut: Cut) -> Found[Key]:
         """Return an environment's keys, by id."""
-        ways = ("list_keys", "list_keys_down")
-        return await self._page(ways, environment, cut, rows.KEY)
+        ways = ("page_keys", "page_keys_down")
+        return await self._page_of(ways, environment, cut, rows.KEY)
 
     async def keep(self, name: str, value: bytes, *, instead_of: bytes | None = None) -> bytes:
         """Save a value under a name unless one exists, or instead of one; return the stored one."""
@@ -185,13 +183,6 @@ class SqliteRegistry:
         await self._threads.write(work)
         hit("answer.after")
 
-    async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
-        """Return notices that were not sent yet, by id, after the id `after`."""
-        asked = {"after": after, "limit": limit}
-        return await self._threads.browse(
-            lambda db: [rows.NOTICE.decode(text) for (text,) in db.execute(SQL["untold"], asked)]
-        )
-
     async def mark_sent(self, notices: Sequence[str]) -> None:
         """Mark notices as sent."""
         known = [(notice,) for notice in notices]
@@ -199,9 +190,9 @@ class SqliteRegistry:
             lambda session: session.db.executemany(SQL["mark_sent"], known).fetchall()
         )
 
-    async def _page(
+    async def _page_of(
         self, ways: tuple[str, str], environment: str, cut: Cut, decoder: json.Decoder[Kept]
-    ) -> list[Kept]:
+    ) -> Found[Kept]:
         up, down = ways
         low, high = cut.between(FIRST, LAST)
         sql, mark = (SQL[up], low) if cut.upwards else (SQL[down], high)
@@ -209,11 +200,11 @@ class SqliteRegistry:
         page = await self._threads.browse(
             lambda db: [decoder.decode(text) for (text,) in db.execute(sql, bounds)]
         )
-        return cut.in_order(page)
+        return Found(cut.in_order(page))
 
 
 def _event_type(db: apsw.Connection, environment: str, name: str) -> EventType:
-    document = db.execute(SQL["event_type"], (environment, name)).get
+    document = db.execute(SQL["get_event_type"], (environment, name)).get
     if document is None:
         raise NotFound("event type", name)
     return rows.EVENT_TYPE.decode(document)
@@ -228,8 +219,9 @@ def _event_type_row(event_type: EventType) -> dict[str, str | bool]:
     }
 
 
-def _revoke(session: Session, key: Key, now: float, delay: float = 0.0) -> Key:
-    revoked = key.revoked(now, delay)
-    asked = {"id": key.id, "ends_at": revoked.ends_at, "document": rows.document(revoked)}
-    session.db.execute(SQL["revoke_key"], asked)
-    return revoked
+def _keep_end(session: Session, stored: Key, changed: Key) -> Key:
+    """Save when a key expires or was revoked."""
+    kept = replace(stored, expires_at=changed.expires_at, revoked_at=changed.revoked_at)
+    bounds = {"id": kept.id, "ends_at": kept.ends_at, "document": rows.document(kept)}
+    session.db.execute(SQL["change_key"], bounds)
+    return kept

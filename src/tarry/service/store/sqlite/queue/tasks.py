@@ -19,6 +19,7 @@ from tarry.service.model.task import (
     Work,
     standing_for,
 )
+from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.sqlite.database import rows
 from tarry.service.store.sqlite.database.session import Session
 from tarry.service.store.sqlite.database.threads import Threads
@@ -26,8 +27,8 @@ from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.queue.advance import do_piece
 
 
-class SqliteTasks:
-    """See `tasks.Tasks`."""
+class SqliteTasks(RecordsByKind):
+    """Tasks: adding them, and doing them a piece at a time."""
 
     _threads: Threads
 
@@ -49,15 +50,17 @@ class SqliteTasks:
         hit("task.after")
         return added
 
-    async def get_task(self, task: str) -> Task:
-        """Return the task with this id."""
-        return await self._threads.browse(lambda db: _get(db, task))
+    async def _task(self, environment: str, task: str) -> Task:
+        stored = await self._threads.browse(lambda db: _get(db, task))
+        if stored.environment != environment:
+            raise NotFound("task", task)
+        return stored
 
-    async def tasks(self, application: str) -> list[Task]:
+    async def _tasks_of(self, application: str) -> list[Task]:
         """Return an application's tasks, newest first."""
         asked = (application,)
         return await self._threads.browse(
-            lambda db: [rows.TASK.decode(text) for (text,) in db.execute(SQL["tasks"], asked)]
+            lambda db: [rows.TASK.decode(text) for (text,) in db.execute(SQL["read_tasks"], asked)]
         )
 
     async def next_task(

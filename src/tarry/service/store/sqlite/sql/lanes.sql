@@ -74,7 +74,7 @@ RETURNING lane;
 -- Mark a lane as neither at rest nor dozing.
 UPDATE lane SET awake = 1, dozing = 0 WHERE number = :lane AND (NOT awake OR dozing);
 
--- name: lane_awake
+-- name: advance_awake
 -- Whether a lane is awake and does not doze.
 SELECT awake AND NOT dozing FROM lane WHERE number = :lane;
 
@@ -111,7 +111,7 @@ SELECT endpoint.document, application.document, lane_state.known, lane.added, la
   JOIN lane_state ON lane_state.lane = endpoint.lane
  WHERE endpoint.lane = :lane;
 
--- name: lane
+-- name: get_lane
 -- An endpoint's lane.
 SELECT endpoint.document, application.document, lane_state.known, lane.added, lane_state.ended,
        lane.version

@@ -19,7 +19,7 @@ SELECT document
 -- A task by id.
 SELECT document FROM task WHERE id = :task;
 
--- name: tasks
+-- name: read_tasks
 -- An application's tasks, newest first.
 SELECT document FROM task WHERE application = :application ORDER BY created_at DESC, id DESC;
 
