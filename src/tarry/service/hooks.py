@@ -96,7 +96,7 @@ class Hooks(Endpoints, Messages, Keys, Replays):
         if name:
             told["name"] = name
         try:
-            found = await self.store.get(Applications(self.environment), uid)
+            application = await self.store.get(Applications(self.environment), uid)
         except NotFound:
             new = Application(
                 id=self.new_id(ids.APPLICATION),
@@ -112,12 +112,12 @@ class Hooks(Endpoints, Messages, Keys, Replays):
                 return await self.application(uid, name=name, **fields)
             return new
         if told:
-            found = await self.store.change(
-                Applications(found.environment),
-                found.id,
+            application = await self.store.change(
+                Applications(application.environment),
+                application.id,
                 lambda stored: replace(stored, updated_at=now, **told),
             )
-        return found
+        return application
 
     async def delete_application(self, application: Application) -> list[Task]:
         """Delete an application; its waiting deliveries are discarded, piece by piece.
@@ -154,10 +154,10 @@ class Hooks(Endpoints, Messages, Keys, Replays):
 
     async def explain(self, message: Message, endpoint: Endpoint) -> Explanation:
         """Explain why a message is not delivered to an endpoint yet, or how its delivery ended."""
-        found = {
+        deliveries = {
             one.id: delivery for one, delivery in await self.store.read(AllDeliveriesOf(message.id))
         }
-        if endpoint.id not in found:
+        if endpoint.id not in deliveries:
             why = never_meant(message, endpoint)
             raise NotFound("delivery", f"{message.id} to {endpoint.id}", why)
         row = await self.lane(endpoint)
@@ -167,7 +167,7 @@ class Hooks(Endpoints, Messages, Keys, Replays):
             if attempt.lane == endpoint.lane
         ]
         origins = await self.store.origins(origins_of(row))
-        return explain(found[endpoint.id], row, attempts, now=self._now(), origins=origins)
+        return explain(deliveries[endpoint.id], row, attempts, now=self._now(), origins=origins)
 
     # --- Dispatching ----------------------------------------------------------------------------
 

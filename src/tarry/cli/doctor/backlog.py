@@ -33,10 +33,10 @@ async def backlog(store: "Store", *, now: float) -> list[Finding]:
     """Check the deliveries to all endpoints."""
     facts, after, apps = EndpointFacts(MOST), "", dict[str, str]()
     while not facts.is_full and (
-        found := await store.read(SealedEndpoints(after=after, limit=PAGE))
+        endpoints := await store.read(SealedEndpoints(after=after, limit=PAGE))
     ):
-        after = found[-1].id
-        for endpoint in found:
+        after = endpoints[-1].id
+        for endpoint in endpoints:
             if endpoint.application not in apps:
                 apps[endpoint.application] = await _called(store, endpoint.application)
             name = f"{apps[endpoint.application]} {endpoint.uid or endpoint.id}"
@@ -70,15 +70,15 @@ async def _count(
     facts.succeeded(row.known.accepted_at)
     # A lane saves the time of its last success only now and then, so look at the attempts as well.
     lately = AttemptFilter(message=MessageFilter(after=now - DAY), succeeded=True)
-    found = await store.page(AttemptsTo(endpoint, lately), Cut(1, descending=True))
-    for attempt, _ in found.entries:
+    page = await store.page(AttemptsTo(endpoint, lately), Cut(1, descending=True))
+    for attempt, _ in page.entries:
         facts.succeeded(attempt.at)
-    at_work = any(now - attempt.at < OVERDUE for attempt, _ in found.entries)
+    at_work = any(now - attempt.at < OVERDUE for attempt, _ in page.entries)
     if row.waiting:
         # Failed and scheduled deliveries are listed as well, so the oldest waiting one may be
         # beyond this page.
-        there = await store.read(Undelivered(endpoint.application, lane=row.lane, limit=PAGE))
-        for _, one in there:
+        deliveries = await store.read(Undelivered(endpoint.application, lane=row.lane, limit=PAGE))
+        for _, one in deliveries:
             if one.state in LIVE:
                 facts.waits_since(one.accepted_at)
                 if not at_work and is_overdue(one, row, now=now, origins=origins):

@@ -57,10 +57,10 @@ class Call:
     async def application(self) -> Application:
         """Return the application that the path names."""
         known_as = self.name("app_id", "application")
-        found = await self.hooks.store.get(Applications(self.who.environment), known_as)
-        if self.who.application not in (None, found.id):
+        application = await self.hooks.store.get(Applications(self.who.environment), known_as)
+        if self.who.application not in (None, application.id):
             raise NotFound("application", known_as)
-        return found
+        return application
 
     async def remembered_application(self) -> tuple[Application, bool]:
         """Return the application that the path names, and whether it came from the cache.

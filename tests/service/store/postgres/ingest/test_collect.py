@@ -16,7 +16,7 @@ from tarry.service.outbox import put
 from tarry.service.store.kinds import Messages, Notices
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.ingest.accept import accept
-from tarry.service.store.postgres.ingest.claims import Result
+from tarry.service.store.postgres.ingest.decide import Result
 from tarry.service.store.postgres.ingest.routes import Routes
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import NOON, an_application, new_id

@@ -92,8 +92,8 @@ async def delete(call: Call) -> None:
 async def listed(call: Call, application: Application, query: EndpointQuery) -> Page[EndpointOut]:
     """Return a page of an application's endpoints."""
     asked = cut(query, descending=True)
-    found = (await call.hooks.store.page(Endpoints(application.id), asked)).entries
-    return page(found, query, written, lambda one: one.id)
+    endpoints = (await call.hooks.store.page(Endpoints(application.id), asked)).entries
+    return page(endpoints, query, written, lambda one: one.id)
 
 
 async def added(call: Call, application: Application, body: EndpointUpdate) -> Endpoint:
@@ -163,7 +163,7 @@ async def check_types(
 async def _is_there(call: Call, event_type: str) -> bool:
     """Return whether an event type exists, is not archived, and is visible to the caller."""
     try:
-        found = await call.hooks.store.get(EventTypes(call.who.environment), event_type)
+        stored = await call.hooks.store.get(EventTypes(call.who.environment), event_type)
     except NotFound:
         return False
-    return sees(call, found) and not found.archived
+    return sees(call, stored) and not stored.archived

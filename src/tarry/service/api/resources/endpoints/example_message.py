@@ -59,12 +59,12 @@ async def _payload(call: Call, body: ExampleIn) -> bytes:
         return msgspec.json.encode(body.payload)
     if body.event_type in PINGS:
         return PING
-    found = await call.hooks.store.get(EventTypes(call.who.environment), body.event_type)
-    if not sees(call, found):
+    event_type = await call.hooks.store.get(EventTypes(call.who.environment), body.event_type)
+    if not sees(call, event_type):
         raise NotFound(KIND, body.event_type)
     chosen = None
-    if found.schemas is not None:
-        chosen = example(found.schemas, body.example_index or 0)
+    if event_type.schemas is not None:
+        chosen = example(event_type.schemas, body.example_index or 0)
     if chosen is None:
         said = "the newest schema of this type of events has no example that is an object"
         raise BadRequest("invalid_scheme", said)

@@ -78,8 +78,8 @@ class KeyQuery(OrderedQuery, kw_only=True):
 @group.get("/key", needs=Need.KEYS, name="list")
 async def list_keys(call: Call, query: KeyQuery) -> Page[KeyOut]:
     """List the environment's keys without their texts."""
-    found = (await call.hooks.store.page(Keys(call.who.environment), cut(query))).entries
-    return page(found, query, told, lambda one: one.id)
+    keys = (await call.hooks.store.page(Keys(call.who.environment), cut(query))).entries
+    return page(keys, query, told, lambda one: one.id)
 
 
 @group.delete("/key/{key_id}", needs=Need.KEYS)

@@ -157,10 +157,10 @@ async def create(call: Call, body: EventTypeIn) -> EventTypeOut:
 async def get(call: Call) -> EventTypeOut:
     """Get an event type."""
     name = call.name("event_type_name", KIND)
-    found = await call.hooks.store.get(EventTypes(call.who.environment), name)
-    if not sees(call, found):
+    event_type = await call.hooks.store.get(EventTypes(call.who.environment), name)
+    if not sees(call, event_type):
         raise NotFound(KIND, name)
-    return written(found)
+    return written(event_type)
 
 
 @group.put(ONE, needs=Need.CHANGE, also=(CREATED,))
@@ -232,14 +232,14 @@ async def _visible(call: Call, cut: Cut, *, archived: bool) -> list[EventType]:
     """Return a page of the event types that the caller may see."""
     found: list[EventType] = []
     while True:
-        asked = (
+        event_types = (
             await call.hooks.store.page(EventTypes(call.who.environment, archived=archived), cut)
         ).entries
-        seen = [one for one in asked if sees(call, one)]
+        seen = [one for one in event_types if sees(call, one)]
         found = [*seen, *found] if cut.back else [*found, *seen]
-        if len(asked) < cut.limit or len(found) >= cut.limit:
+        if len(event_types) < cut.limit or len(found) >= cut.limit:
             return found[-cut.limit :] if cut.back else found[: cut.limit]
-        cut = replace(cut, mark=asked[0 if cut.back else -1].name)
+        cut = replace(cut, mark=event_types[0 if cut.back else -1].name)
 
 
 def sees(call: Call, event_type: EventType) -> bool:
