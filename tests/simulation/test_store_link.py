@@ -53,7 +53,7 @@ def test_a_call_travels_is_committed_and_its_answer_travels_back() -> None:
     ((committed_at, name),) = scene.commits
     ((answered_at, answer),) = scene.answers
     assert 0 < committed_at < answered_at < 2
-    assert (name, answer) == ("add_environment", None)
+    assert (name, answer) == ("create", None)
     assert scene.link.calls == {"add_environment": 1}
 
 

@@ -98,15 +98,14 @@ async def clock(store: "Store") -> Finding:
 
 async def sealing(settings: "Settings", store: "Store") -> Finding:
     """Check that the sealing keys open the sealed secrets; this creates no keys."""
+    from tarry.service import Cut, kinds  # noqa: PLC0415  likewise
     from tarry.service.build import KEYS, key_path, make_hooks, scheme, seals_for  # noqa: PLC0415  it needs the extra
-    from tarry.service.model.listing import Cut  # noqa: PLC0415  likewise
-    from tarry.service.store.kinds import Environments, Keys, SealedEndpoints  # noqa: PLC0415  likewise
 
-    sealed = await store.read(SealedEndpoints(limit=1))
+    sealed = await store.read(kinds.SealedEndpoints(limit=1))
     keyed = [
         environment.id
-        for environment in await store.read(Environments())
-        if (await store.page(Keys(environment.id), Cut(1))).entries
+        for environment in await store.read(kinds.Environments())
+        if (await store.page(kinds.Keys(environment.id), Cut(1))).entries
     ]
     beside = scheme(settings.db) == "sqlite" and not os.environ.get(KEYS)
     if beside and not key_path(settings.db).exists():
