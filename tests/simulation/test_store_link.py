@@ -54,7 +54,7 @@ def test_a_call_travels_is_committed_and_its_answer_travels_back() -> None:
     ((answered_at, answer),) = scene.answers
     assert 0 < committed_at < answered_at < 2
     assert (name, answer) == ("create", None)
-    assert scene.link.calls == {"add_environment": 1}
+    assert scene.link.calls == {"create Environment": 1}
 
 
 def test_answers_may_overtake_each_other() -> None:

@@ -88,6 +88,18 @@ class CatalogueContract(Topic):
                 await scene.store.get(Applications("org_other"), known_as)
             assert (caught.value.kind, caught.value.id) == ("application", known_as)
 
+    async def test_nobody_changes_or_deletes_an_application_of_another_environment(
+        self, scene: Scene
+    ) -> None:
+        known, elsewhere = scene.application.id, Applications("org_other")
+        with pytest.raises(NotFound):
+            await scene.store.change(elsewhere, known, lambda stored: replace(stored, name="x"))
+        with pytest.raises(NotFound):
+            await scene.store.delete(elsewhere, known, now=NOON)
+        assert await scene.store.get(Applications(ENVIRONMENT), known) == scene.application
+        stored = await scene.store.get(Endpoints(known), scene.endpoint.id)
+        assert stored == scene.endpoint
+
     async def test_a_uid_of_an_application_is_given_once_in_an_environment(
         self, scene: Scene
     ) -> None:

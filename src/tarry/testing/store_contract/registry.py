@@ -208,6 +208,15 @@ class RegistryContract(Topic):
             with pytest.raises(NotFound):
                 await store.change(Keys(environment), known, lambda key: key.revoked(NOON))
 
+    async def test_a_change_of_a_key_saves_only_when_it_ends(self, store: Store) -> None:
+        key = a_key(name="first")
+        await store.create(key)
+        changed = await store.change(
+            Keys(ENVIRONMENT), key.id, lambda key: replace(key, name="second", expires_at=NOON)
+        )
+        assert changed == replace(key, expires_at=NOON)
+        assert await store.key(key.hash) == changed
+
     @pytest.mark.parametrize(
         ("sessions", "ended"),
         [(None, [0, 1, 2]), (("s1",), [0]), (("s1", "s2", "s3"), [0, 1]), ((), [])],

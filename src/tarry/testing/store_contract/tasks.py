@@ -51,6 +51,8 @@ class TasksContract(Topic):
         assert await scene.store.next_task(ALL_SHARDS) == task
         with pytest.raises(NotFound):
             await scene.store.get(Tasks(task.environment), "qtask_none")
+        with pytest.raises(NotFound):
+            await scene.store.get(Tasks("org_other"), task.id)
 
     async def test_the_tasks_of_an_application_come_newest_first(self, scene: Scene) -> None:
         first = await _put(scene, Work.RECOVER, created_at=NOON)
