@@ -38,7 +38,7 @@ async def test_while_it_is_away_nothing_is_done() -> None:
     store = MemoryStore(clock=lambda: 12.0)
     shaky = Shaky(store)
     shaky.away = True
-    with pytest.raises(StoreUnavailable, match="put_environment"):
+    with pytest.raises(StoreUnavailable, match="put: nobody"):
         await shaky.store.put(Environment("org_a"))
     assert [environment.id for environment in await store.read(Environments())] == []
     shaky.away = False
