@@ -163,7 +163,7 @@ def _event_type(row: rows.Row) -> EventType:
 
 
 def _from_event_type(event_type: EventType) -> tuple[object, ...]:
-    """Return the parameters of `add_event_type`: its fields in order."""
+    """Return the parameters of `create_event_type`: its fields in order."""
     told = astuple(event_type)
     refuse_nul(*(value for value in told if isinstance(value, str)), *event_type.feature_flags)
     return told
