@@ -25,6 +25,7 @@ import asyncpg  # type: ignore[import-untyped]  # it ships no types
 from tarry.service.build import open_store
 from tarry.service.model.lane import Due, Lease, Stream, Want
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import Environment
 from tarry.testing.postgres import throw_away_cluster
 from tarry.testing.samples import ENVIRONMENT, an_application, an_endpoint, delivered
 
@@ -120,10 +121,10 @@ def database(kind: str, folder: Path) -> Iterator[str]:
 async def filled(url: str, many: int) -> tuple[Store, Backlog]:
     """A database in which so many wait."""
     store = await open_store(url, migrate=True)
-    await store.put_environment(ENVIRONMENT)
+    await store.put(Environment(ENVIRONMENT))
     application = an_application()
-    await store.put_application(application)
-    made = [await store.put_endpoint(an_endpoint(application)) for _ in range(LANES)]
+    await store.put(application)
+    made = [await store.put(an_endpoint(application)) for _ in range(LANES)]
     first, each = min(endpoint.lane for endpoint in made), many // LANES
     bounds = {"many": many, "application": application.id, "first": first, "each": each}
     await fill(url, {**bounds, "later": LATER})

@@ -27,6 +27,7 @@ from urllib.parse import urlsplit
 from tarry.service import Hooks, open_hooks
 from tarry.service.model.listing import Cut
 from tarry.service.model.message import NewMessage
+from tarry.service.store.kinds import Endpoints
 
 LOOPBACK = "127.0.0.0/8"
 OK = 200
@@ -79,7 +80,7 @@ def peak(times: Sequence[float]) -> int:
 async def drained(hooks: Hooks, known_as: str, patience: float) -> None:
     """Wait until nothing waits any more."""
     application = await hooks.application(known_as)
-    (endpoint,) = await hooks.store.list_endpoints(application.id, Cut())
+    (endpoint,) = (await hooks.store.page(Endpoints(application.id), Cut())).entries
     began = time.monotonic()
     while (await hooks.lane(endpoint)).waiting:
         if time.monotonic() - began > patience:

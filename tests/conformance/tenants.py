@@ -17,6 +17,7 @@ from tarry.service import Hooks, open_hooks
 from tarry.service.api.http.operation import Operation
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
+from tarry.service.store.kinds import Environment
 from tarry.service.wire.seal import generate_key
 from tarry.testing.receiver import Receiver
 from tests.plain_http import PLAIN
@@ -189,7 +190,7 @@ async def world_on(db: str) -> AsyncIterator[World]:
         db, allow_network=("127.0.0.0/8",), policy=quick, sealing_keys=sealed
     ) as hooks:
         other = hooks.within("org_other")
-        await hooks.store.put_environment("org_other")
+        await hooks.store.put(Environment("org_other"))
         keys = {"ours": (await hooks.make_key())[0], "theirs": (await other.make_key())[0]}
         plan = {
             "ours": (hooks, "ours", "shop"),

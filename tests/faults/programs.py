@@ -17,10 +17,11 @@ from tarry.core.text import to_json
 from tarry.errors import Conflict, DiskNearlyFull, NotFound, StoreUnavailable
 from tarry.service import Hooks, open_hooks
 from tarry.service.model.application import Application
-from tarry.service.model.claim import Claim
+from tarry.service.model.claim import Claim, ClaimEnd
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Notice
 from tarry.service.model.settings import DELIVERY
+from tarry.service.store.kinds import Endpoints, Messages
 from tarry.service.store.postgres import store as _postgres  # likewise
 from tarry.service.store.sqlite import store as _sqlite
 
@@ -130,26 +131,26 @@ async def _change(db: str, act: str, url: str) -> None:
             case "application":
                 await hooks.application("app-0", name="changed")
             case "change":
-                there = await hooks.store.endpoint(known.id, "end-0")
+                there = await hooks.store.get(Endpoints(known.id), "end-0")
                 await loud.change_endpoint(there, description="changed")
             case "delete":
                 with suppress(NotFound):
-                    await loud.delete_endpoint(await hooks.store.endpoint(known.id, "end-0"))
+                    await loud.delete_endpoint(await hooks.store.get(Endpoints(known.id), "end-0"))
             case "endpoint":
                 with suppress(Conflict):
                     await loud.add_endpoint(known, url, uid="changed")
             case "environment":
                 await hooks.set_policy(to_json(DELIVERY))
             case _:
-                message = await hooks.store.message(known.id, "changed")
-                await hooks.store.expunge(known.id, message.id)
+                message = await hooks.store.get(Messages(known.id), "changed")
+                await hooks.store.expunge(Messages(known.id), message.id)
 
 
 async def _act(db: str, act: str, *, application: str, endpoint: str, message: str) -> None:
     async with _opened(db) as hooks:
         known = await hooks.application(application)
-        there = await hooks.store.endpoint(known.id, endpoint)
-        concerned = await hooks.store.message(known.id, message)
+        there = await hooks.store.get(Endpoints(known.id), endpoint)
+        concerned = await hooks.store.get(Messages(known.id), message)
         match act:
             case "cancel":
                 await hooks.cancel(concerned)
@@ -177,7 +178,7 @@ async def _once(hooks: Hooks, key: str) -> None:
         if claim.status is not None:
             return
         if claim.holder == asked.holder:
-            await hooks.store.answer(replace(claim, status=201, body=b"done"))
+            await hooks.store.end_claim(replace(claim, status=201, body=b"done"), ClaimEnd.ANSWERED)
         await asyncio.sleep(0.05)
 
 

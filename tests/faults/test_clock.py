@@ -17,6 +17,7 @@ from tarry.service.hooks import Hooks
 from tarry.service.model.message import Message
 from tarry.service.model.settings import Limits
 from tarry.service.settings import Settings
+from tarry.service.store.kinds import Environment
 from tarry.service.store.sqlite.store import open_sqlite
 from tarry.testing.receiver import Receiver
 
@@ -64,7 +65,7 @@ async def test_a_step_of_the_clock_neither_sends_early_nor_strands(
         db=f"sqlite:///{tmp_path / 'hooks.db'}", allow_network=("127.0.0.0/8",), limits=limits
     )
     hooks = make_hooks(settings, store, now=wall)
-    await store.put_environment(hooks.environment)
+    await store.put(Environment(hooks.environment))
     shop = await hooks.application("shop")
     await hooks.add_endpoint(shop, receiver.url, policy=to_json(SLOW))
     async with asyncio.timeout(STRANDED), hooks.dispatching():

@@ -19,6 +19,7 @@ from tarry.service.model.endpoint import Standing
 from tarry.service.model.message import NewMessage
 from tarry.service.model.settings import DAY
 from tarry.service.outbox import put
+from tarry.service.store.kinds import Endpoints, Environments, Messages
 from tarry.testing.receiver import Receiver
 from tests.faults.conftest import Databases
 from tests.faults.nursery import Child, Nursery
@@ -136,7 +137,7 @@ def by_learning(scene: Scene, name: str) -> None:
 def by_replaying(scene: Scene, name: str) -> None:
     async def skip_and_replay(hooks: Hooks) -> None:
         application = await hooks.application("app-0")
-        endpoint = await hooks.store.endpoint(application.id, "end-0")
+        endpoint = await hooks.store.get(Endpoints(application.id), "end-0")
         endpoint = await hooks.change_endpoint(endpoint, standing=Standing.DISABLED)
         for _ in range(20):
             await hooks.send(application, "happened", {})
@@ -233,19 +234,19 @@ def by_changing(scene: Scene, name: str) -> None:
             case "application":
                 return application.name == "changed"
             case "change":
-                endpoint = await hooks.store.endpoint(application.id, "end-0")
+                endpoint = await hooks.store.get(Endpoints(application.id), "end-0")
                 return endpoint.description == "changed"
             case "delete" | "endpoint":
                 try:
                     known_as = "end-0" if act == "delete" else "changed"
-                    await hooks.store.endpoint(application.id, known_as)
+                    await hooks.store.get(Endpoints(application.id), known_as)
                 except NotFound:
                     return act == "delete"
                 return act == "endpoint"
             case "environment":
-                return await hooks.store.environment_policy(hooks.environment) is not None
+                return (await hooks.store.get(Environments(), hooks.environment)).policy is not None
             case _:
-                return (await hooks.store.message(application.id, "changed")).payload is None
+                return (await hooks.store.get(Messages(application.id), "changed")).payload is None
 
     def news() -> int:
         query = "SELECT count(*) FROM tarry.notice WHERE id = 'notice_of_change'"

@@ -10,13 +10,19 @@ from tarry.service.store.migrate import Migrator
 from tarry.service.store.sql_files import Query, load
 
 DIALECTS = {name: load(f"tarry.service.store.{name}") for name in ("postgres", "sqlite")}
+GENERIC = {"get", "page", "read", "create", "put", "change", "delete"}
+KINDS = {
+    *("application", "applications", "attempt", "attempts", "attempts_of", "attempts_to"),
+    *("deliveries", "deliveries_to", "endpoint", "endpoints", "environment", "environments"),
+    *("event_type", "event_types", "key", "keys", "lane", "message", "messages", "notices"),
+    *("policy", "sealed", "task", "tasks", "undelivered", "undelivered_in", "unsent_notices"),
+}
 METHODS = {
     name for protocol in (Store, Migrator) for name in dir(protocol) if not name.startswith("_")
-}
+} - GENERIC | {f"{method}_{kind}" for method in GENERIC for kind in KINDS}
+"""A generic method counts once for each kind."""
 IN_POSTGRES_ONLY = {
-    "clock": "the time of an SQLite file is its process's own",
     "collect": "nobody else's transaction can write into an SQLite file safely",
-    "server_started_at": "an SQLite file has no server",
     "status": "an SQLite file has a number for its schema that needs no query",
     "up": "likewise",
 }

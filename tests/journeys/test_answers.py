@@ -15,6 +15,14 @@ from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.listing import AttemptFilter, Cut
 from tarry.service.model.settings import DAY, HOUR, Limits
+from tarry.service.store.kinds import (
+    AllAttemptsOf,
+    AttemptsTo,
+    Endpoints,
+    Messages,
+    Notices,
+    PolicyVersions,
+)
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.shaky_store import slow
 from tarry.testing.virtual_loop import virtually
@@ -57,7 +65,7 @@ async def lively(service: VirtualService, poison: Poison, seconds: float, every:
 
 
 async def instants(service: VirtualService, message: str) -> list[float]:
-    return [attempt.at for attempt in await service.store.attempts(message)]
+    return [attempt.at for attempt in await service.store.read(AllAttemptsOf(message))]
 
 
 @virtually
@@ -74,7 +82,7 @@ async def test_a_message_that_always_fails_is_tried_nine_times_by_the_schedule()
         delivery = await service.delivery(poison.message)
         assert (delivery.state, delivery.reason) == (State.FAILED, Reason.EXHAUSTED)
         assert delivery.attempts == 9
-        notices = await service.store.notices()
+        notices = await service.store.read(Notices())
         kinds = ["message.attempt.failing", "message.attempt.exhausted"]
         assert [notice.kind for notice in notices] == kinds
         assert {notice.endpoint for notice in notices} == {endpoint.id}
@@ -91,10 +99,10 @@ async def test_every_decision_can_be_made_again_from_what_was_recorded() -> None
             await asyncio.sleep(300)
             await service.add()
         counted, memory = 0, _UNKNOWN
-        attempts = await service.store.attempts(poison.message)
+        attempts = await service.store.read(AllAttemptsOf(poison.message))
         assert len(attempts) == 9
         for attempt in attempts:
-            policy = from_json(await service.store.policy(attempt.policy))
+            policy = from_json((await service.store.get(PolicyVersions(), attempt.policy)).document)
             counted += attempt.counted
             asked = 45.0 if attempt.status == 503 else None
             kind = Kind.TRANSIENT if asked is None else Kind.THROTTLED
@@ -222,9 +230,11 @@ async def test_a_receiver_that_wants_nothing_more_is_disabled_and_its_owner_told
         (message,) = await service.add()
         await asyncio.sleep(5)
         assert (await service.delivery(message)).reason is reason
-        found = await service.store.endpoint(service.application.id, endpoint.id)
+        found = await service.store.get(Endpoints(service.application.id), endpoint.id)
         assert found.standing is Standing.DISABLED
-        assert [notice.kind for notice in await service.store.notices()] == ["endpoint.disabled"]
+        assert [notice.kind for notice in await service.store.read(Notices())] == [
+            "endpoint.disabled"
+        ]
         (later,) = await service.add()
         await asyncio.sleep(60)
         assert (await service.delivery(later)).state is State.SKIPPED
@@ -240,7 +250,7 @@ async def test_a_receiver_may_abort_a_single_message(code: int) -> None:
         await lively(service, poison, 10, every=1)
         delivery = await service.delivery(poison.message)
         assert (delivery.state, delivery.reason) == (State.FAILED, Reason.ABORTED)
-        found = await service.store.endpoint(service.application.id, endpoint.id)
+        found = await service.store.get(Endpoints(service.application.id), endpoint.id)
         assert found.standing is Standing.ENABLED
 
 
@@ -277,7 +287,7 @@ async def test_too_many_requests_hold_the_whole_lane_for_as_long_as_was_asked() 
         assert min(later) >= 90
         assert await service.counts(endpoint) == {State.DELIVERED: 85}
         busy = AttemptFilter(status_class=400)
-        found = (await service.store.list_attempts_to(endpoint, Cut(limit=1000), busy)).entries
+        found = (await service.store.page(AttemptsTo(endpoint, busy), Cut(limit=1000))).entries
         assert {attempt.status for attempt, _ in found} == {429}
         assert not any(attempt.counted for attempt, _ in found)
 
@@ -398,7 +408,7 @@ async def test_an_expunged_message_ends_when_its_turn_comes() -> None:
         endpoint = await service.add_endpoint("a.example", poison)
         (poison.message,) = await service.add()
         await asyncio.sleep(1)
-        await service.store.expunge(service.application.id, poison.message)
+        await service.store.expunge(Messages(service.application.id), poison.message)
         await service.store.resend(endpoint, poison.message, resend="r1")
         await asyncio.sleep(30)
         delivery = await service.delivery(poison.message)
@@ -449,7 +459,7 @@ async def test_an_endpoint_that_may_not_be_called_waits_for_its_owner_to_mend_it
         assert service.sender.sent == []
         delivery = await service.delivery(message)
         assert delivery.state in {State.READY, State.WAITING}
-        found = await service.store.attempts(message)
+        found = await service.store.read(AllAttemptsOf(message))
         assert {attempt.kind for attempt in found} == {Kind.BLOCKED}
         await service.move(endpoint, "https://a.example/in")
         await service.until_delivered(endpoint, within=120)

@@ -8,6 +8,14 @@ from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import DAY, HOUR, Limits, Parking
 from tarry.service.model.task import Work
+from tarry.service.store.kinds import (
+    AllAttemptsOf,
+    AllTasksOf,
+    Endpoints,
+    Lanes,
+    Notices,
+    Undelivered,
+)
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.samples import a_task
 from tarry.testing.virtual_loop import virtually
@@ -18,7 +26,7 @@ SOON = Parking(after=10 * HOUR, over=HOUR)
 
 
 async def standing(service: VirtualService, endpoint: Endpoint) -> Standing:
-    return (await service.store.endpoint(endpoint.application, endpoint.id)).standing
+    return (await service.store.get(Endpoints(endpoint.application), endpoint.id)).standing
 
 
 @virtually
@@ -28,7 +36,7 @@ async def test_an_endpoint_that_takes_nothing_is_warned_of_and_then_parked() -> 
         endpoint = await service.add_endpoint("a.example", lambda _request, _now: DOWN)
         await service.add(3)
         await asyncio.sleep(11 * HOUR)
-        notices = await service.store.notices()
+        notices = await service.store.read(Notices())
         assert [(notice.kind, notice.facts.get("share")) for notice in notices] == [
             ("endpoint.failing", 0.5),
             ("endpoint.failing", 0.75),
@@ -55,7 +63,7 @@ async def test_what_was_parked_is_not_older_for_it_and_comes_at_a_pace() -> None
         await service.add(500)
         await asyncio.sleep(20 * DAY)
         sent = len(service.sender.sent)
-        row = await service.store.lane(endpoint.application, endpoint.id)
+        row = await service.store.get(Lanes(endpoint.application), endpoint.id)
         (since, until), *_ = row.endpoint.parked
         assert until is None
         now = service.now()
@@ -78,7 +86,7 @@ async def test_one_bad_minute_parks_nobody_and_one_success_clears_all() -> None:
         for _ in range(40):
             await service.add()
             await asyncio.sleep(HOUR)
-        kinds = {notice.kind for notice in await service.store.notices()}
+        kinds = {notice.kind for notice in await service.store.read(Notices())}
         assert {kind for kind in kinds if kind.startswith("endpoint.")} == {"endpoint.failing"}
         assert await standing(service, endpoint) is Standing.ENABLED
 
@@ -122,7 +130,7 @@ async def test_what_waits_too_long_for_an_endpoint_ends_and_is_told() -> None:
         await service.add(1200)
         await asyncio.sleep(5 * DAY + 1300)
         assert await service.counts(endpoint) == {State.FAILED: 1200}
-        (one,) = await service.store.undelivered(service.application.id, limit=1)
+        (one,) = await service.store.read(Undelivered(service.application.id, limit=1))
         assert one[1].reason is Reason.AGED
 
 
@@ -133,14 +141,16 @@ async def test_a_deleted_endpoint_gets_nothing_more_and_its_queue_is_discarded()
         healthy = await service.add_endpoint("b.example")
         await service.add(20_000)
         await asyncio.sleep(30)
-        await service.store.delete_endpoint(service.application.id, endpoint.id, now=service.now())
+        await service.store.delete(
+            Endpoints(service.application.id), endpoint.id, now=service.now()
+        )
         sent = sum(one.host == "a.example" for one in service.sender.sent)
         await service.until_delivered(endpoint, within=30)
         counts = await service.counts(endpoint)
         assert counts == {State.DISCARDED: 20_000}
         await service.until_delivered(healthy, within=200)
         assert sum(one.host == "a.example" for one in service.sender.sent) == sent
-        (task,) = await service.store.tasks(service.application.id)
+        (task,) = await service.store.read(AllTasksOf(service.application.id))
         assert task.finished_at is not None
         assert task.done == 20_000
 
@@ -167,14 +177,14 @@ async def test_what_is_on_its_way_when_somebody_stops_it_is_on_record(
         if how == "cancel":
             await service.store.cancel(owner, message, now=now)
         elif how == "delete":
-            await service.store.delete_endpoint(owner, endpoint.id, now=now)
+            await service.store.delete(Endpoints(owner), endpoint.id, now=now)
         else:
             standing = Standing.DISABLED if how == "disable" else Standing.PAUSED
             await service.change(endpoint, standing=standing)
         await asyncio.sleep(60)
         delivery = await service.delivery(message)
         assert (delivery.state, delivery.tries) == (state, 1)
-        (attempt,) = await service.store.attempts(message)
+        (attempt,) = await service.store.read(AllAttemptsOf(message))
         assert (attempt.status, attempt.body, attempt.number) == (200, b"thanks", 1)
         assert await service.waiting(endpoint) == 0
         assert len(service.sender.sent) == 1

@@ -7,6 +7,7 @@ import pytest
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.settings import Limits
+from tarry.service.store.kinds import Endpoints, Notices
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import (
@@ -90,14 +91,14 @@ async def test_a_head_that_finally_fails_is_passed_over_or_blocks(blocking: bool
         bad.append(poison)
         await asyncio.sleep(5)
         assert (await service.delivery(poison)).reason is Reason.REFUSED
-        found = await service.store.endpoint(service.application.id, endpoint.id)
+        found = await service.store.get(Endpoints(service.application.id), endpoint.id)
         if not blocking:
             assert firsts(service) == [before, after]
             assert found.standing is Standing.ENABLED
             return
         assert found.standing is Standing.PAUSED
         assert firsts(service) == [before]
-        kinds = {one.kind for one in await service.store.notices()}
+        kinds = {one.kind for one in await service.store.read(Notices())}
         assert kinds == {"endpoint.paused", "message.attempt.exhausted"}
         await service.change(endpoint, standing=Standing.ENABLED)
         await service.until_delivered(endpoint, within=10)

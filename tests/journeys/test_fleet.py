@@ -18,6 +18,7 @@ from tarry.service.explain import Outlook, Scope, origins_of, outlook
 from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import Limits
+from tarry.service.store.kinds import Lanes
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
@@ -284,6 +285,6 @@ class Reads(Shaky):
 
 
 async def told_of(service: VirtualService, endpoint: Endpoint) -> Outlook:
-    row = await service.store.lane(endpoint.application, endpoint.id)
+    row = await service.store.get(Lanes(endpoint.application), endpoint.id)
     records = await service.store.origins(origins_of(row))
     return outlook(row, now=service.now(), origins=records)

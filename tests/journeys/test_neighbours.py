@@ -11,6 +11,7 @@ from tarry.service.dispatch.limits.gate import RULE
 from tarry.service.explain import Scope, origins_of, outlook
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint
+from tarry.service.store.kinds import AllDeliveriesOf, Lanes
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import run_virtual, virtually
 from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
@@ -167,7 +168,7 @@ async def test_one_that_stays_down_when_the_others_are_back_is_on_its_own(code: 
             await service.until_delivered(endpoint, within=120)
         await asyncio.sleep(60)
         assert not the_origin(service).shared
-        row = await service.store.lane(endpoints[0].application, endpoints[0].id)
+        row = await service.store.get(Lanes(endpoints[0].application), endpoints[0].id)
         assert outlook(row, now=service.now()).phase is Phase.OPEN
         for _ in range(60):  # and whoever is well notices nothing of it
             await service.add()
@@ -191,7 +192,7 @@ async def test_one_that_stays_down_goes_apart_while_the_others_come_back(code: i
         await until(lambda: lane.is_apart)
         assert (origin.gate.phase, lane.gate.phase) == (Phase.PACED, Phase.OPEN)
         await asyncio.sleep(0.1)
-        row = await service.store.lane(endpoints[0].application, endpoints[0].id)
+        row = await service.store.get(Lanes(endpoints[0].application), endpoints[0].id)
         records = await service.store.origins(origins_of(row))
         told = outlook(row, now=service.now(), origins=records)
         assert (told.phase, told.scope) == (Phase.OPEN, Scope.ENDPOINT)
@@ -263,7 +264,9 @@ async def test_those_that_are_dead_already_do_not_shut_it_for_the_others() -> No
             await asyncio.sleep(3600)  # nobody but the dead is asked
             (message,) = await service.add()
             await asyncio.sleep(1)
-            states = [found.state for _, found in await service.store.deliveries(message)]
+            states = [
+                found.state for _, found in await service.store.read(AllDeliveriesOf(message))
+            ]
             assert states.count(State.DELIVERED) == 6
         service.sender.scripts["gw.example"] = lambda _request, _now: status(503)
         await service.add(3)

@@ -13,6 +13,7 @@ from tarry.core.pace import Phase
 from tarry.service.explain import outlook
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.settings import DAY, DELIVERY, HOUR, Limits
+from tarry.service.store.kinds import Lanes, Notices, Undelivered
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import (
@@ -56,7 +57,9 @@ async def test_a_quiet_endpoint_that_is_down_for_four_days_gets_its_only_message
         assert delivery.attempts == 0
         assert most_in_ten_minutes(probes(service, 0.0)) <= 23
         assert await service.until_delivered(endpoint, within=60) < 60
-        told = [one for one in await service.store.notices() if one.kind == "endpoint.failing"]
+        told = [
+            one for one in await service.store.read(Notices()) if one.kind == "endpoint.failing"
+        ]
         assert [notice.facts["share"] for notice in told] == [0.5, 0.75]
 
 
@@ -95,7 +98,7 @@ async def test_a_busy_endpoint_loses_nothing_and_is_asked_rarely(waiting: int) -
         await service.add(waiting)
         await asyncio.sleep(lasts)
         assert await service.counts(endpoint) == {State.READY: waiting}
-        found = await service.store.undelivered(service.application.id, limit=waiting)
+        found = await service.store.read(Undelivered(service.application.id, limit=waiting))
         assert {delivery.attempts for _, delivery in found} == {0}
         allowed = max(20, 3 * waiting // 100)
         assert most_in_ten_minutes(probes(service, began_at + 1)) <= allowed
@@ -211,7 +214,7 @@ async def test_those_that_always_fail_keep_no_endpoint_at_a_pace_that_is_back() 
             else:
                 good[message] = service.now()
             await asyncio.sleep(0.2)
-        lane = await service.store.lane(endpoint.application, endpoint.id)
+        lane = await service.store.get(Lanes(endpoint.application), endpoint.id)
         assert outlook(lane, now=service.now()).phase is Phase.CLOSED
         taken = {one.message: one.at for one in service.sender.sent if one.answer.status == 200}
         late = [at for message, at in good.items() if taken.get(message, math.inf) > at + 1]
@@ -229,11 +232,11 @@ async def test_one_that_moves_away_from_who_refused_it_starts_anew() -> None:
         await asyncio.sleep(2 * HOUR)
         await service.move(endpoint, "https://b.example/in")
         await asyncio.sleep(1)
-        lane = await service.store.lane(endpoint.application, endpoint.id)
+        lane = await service.store.get(Lanes(endpoint.application), endpoint.id)
         assert outlook(lane, now=service.now()).phase is Phase.CLOSED
         assert lane.known.failures == 0
         await asyncio.sleep(HOUR)
-        lane = await service.store.lane(endpoint.application, endpoint.id)
+        lane = await service.store.get(Lanes(endpoint.application), endpoint.id)
         assert outlook(lane, now=service.now()).phase is Phase.OPEN
         assert (await service.delivery(message)).attempts == 0
 
@@ -309,7 +312,7 @@ async def test_a_new_message_does_not_wait_for_all_that_are_tried_before_it(last
         endpoint = await service.add_endpoint("a.example", takes_all_but(bad, status(500)))
         bad += await service.add(100)
         await asyncio.sleep(lasts)
-        lane = await service.store.lane(endpoint.application, endpoint.id)
+        lane = await service.store.get(Lanes(endpoint.application), endpoint.id)
         assert outlook(lane, now=service.now()).phase is Phase.OPEN
         (good,) = await service.add()
         tried = len(service.sender.sent)

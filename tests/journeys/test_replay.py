@@ -9,6 +9,7 @@ from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.settings import HOUR
 from tarry.service.model.task import Work
+from tarry.service.store.kinds import AllAttemptsOf, Lanes, Messages
 from tarry.service.wire.exchange import Answer, Request
 from tarry.sim.backlog.endpoint import Capacity, Endpoint
 from tarry.testing.samples import a_task
@@ -99,7 +100,7 @@ async def test_a_resend_while_the_lane_is_open_is_its_next_probe() -> None:
         await asyncio.sleep(0.5)
         after = await service.delivery(second)
         assert after == before
-        *_, attempt = await service.store.attempts(second)
+        *_, attempt = await service.store.read(AllAttemptsOf(second))
         assert attempt.trigger is Trigger.MANUAL
         back = True
         await service.until_delivered(endpoint, within=120)
@@ -166,7 +167,7 @@ async def test_a_resend_of_a_payload_that_is_gone_says_so() -> None:
         (message,) = await service.add()
         endpoint = await service.add_endpoint("a.example", standing=Standing.PAUSED)
         await service.store.resend(endpoint, message, resend="r1")
-        await service.store.expunge(service.application.id, message)
+        await service.store.expunge(Messages(service.application.id), message)
         await service.change(endpoint, standing=Standing.ENABLED)
         await asyncio.sleep(1)
         assert service.sender.sent == []
@@ -184,7 +185,7 @@ async def test_a_lane_counts_what_a_resend_added_as_ended() -> None:
         await asyncio.sleep(12)
         lane = service.dispatcher.shards.lane(service.application.id, endpoint.lane)
         assert lane is not None
-        row = await service.store.lane(endpoint.application, endpoint.id)
+        row = await service.store.get(Lanes(endpoint.application), endpoint.id)
         assert row.added == 41
         assert lane.backlog.waiting(0) == row.added - row.ended
         await service.until_delivered(endpoint, within=120)

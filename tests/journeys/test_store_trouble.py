@@ -11,6 +11,7 @@ from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import Limits
 from tarry.service.model.task import Work
+from tarry.service.store.kinds import AllDeliveriesOf, Lanes
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.samples import a_task
 from tarry.testing.shaky_store import Between, Shaky
@@ -81,7 +82,9 @@ async def test_all_goes_on_after_the_database_was_away() -> None:
             between.shaky.away = False
             await ended(service, endpoints, within=30)
             for message in messages:
-                states = {one.state for _, one in await service.store.deliveries(message)}
+                states = {
+                    one.state for _, one in await service.store.read(AllDeliveriesOf(message))
+                }
                 assert states == {State.DELIVERED}
         sent = Counter((one.host, one.message) for one in service.sender.sent)
         assert set(sent.values()) == {1}
@@ -113,7 +116,7 @@ async def test_a_commit_of_which_nobody_heard_is_made_once() -> None:
         between.shaky.forgets = False
         await ended(service, [endpoint], within=30)
         assert await service.counts(endpoint) == {State.DELIVERED: 30}
-        row = await service.store.lane(endpoint.application, endpoint.id)
+        row = await service.store.get(Lanes(endpoint.application), endpoint.id)
         assert (row.added, row.ended) == (30, 30)
 
 

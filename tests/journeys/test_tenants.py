@@ -9,6 +9,7 @@ from tarry.core.outcome import Kind
 from tarry.core.pace import Phase
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.model.application import Application
+from tarry.service.store.kinds import Environment
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.samples import ENVIRONMENT
 from tarry.testing.virtual_loop import run_virtual, virtually
@@ -88,7 +89,7 @@ async def neighbours(answer: Answer | None, environment: str) -> list[float]:
     """
     async with virtual_service() as service:
         host = Host(service)
-        await service.store.put_environment(environment)
+        await service.store.put(Environment(environment))
         a, b = await host.tenant("a", 40), await host.tenant("b", environment=environment)
         if answer is not None:
             host.answers["a"] = answer

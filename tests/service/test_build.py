@@ -70,7 +70,7 @@ async def test_a_file_keeps_to_the_reserve_of_its_disk(tmp_path: Path) -> None:
         store = await build.open_store(url, migrate=True, disk_reserve=reserve)
         try:
             application = an_application()
-            await store.put_application(application)
+            await store.put(application)
             (answer,) = await store.add([new_message(application)])
             assert isinstance(answer, kind)
         finally:

@@ -13,6 +13,7 @@ from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change
 from tarry.service.model.listing import Cut
+from tarry.service.store.kinds import Endpoints, SealedEndpoints
 from tarry.service.wire.seal import generate_key
 
 pytestmark = pytest.mark.anyio
@@ -88,7 +89,7 @@ async def test_settings_that_cannot_work_are_refused(
     endpoint = await hooks.add_endpoint(shop, ELSEWHERE)
     with pytest.raises((SettingsError, TypeError), match=next(iter(wrong))):
         await hooks.change_endpoint(endpoint, **wrong)  # type: ignore[arg-type]  # that is it
-    assert await hooks.store.list_endpoints(shop.id, Cut()) == [endpoint]
+    assert (await hooks.store.page(Endpoints(shop.id), Cut())).entries == [endpoint]
 
 
 async def test_parked_time_ends_when_an_endpoint_is_enabled_by_an_old_copy(
@@ -113,7 +114,7 @@ async def test_of_an_old_copy_nothing_is_kept_but_what_is_told(
     assert found.event_types == ("a",)
     assert (found.standing, found.parked) == (Standing.PARKED, ((10.0, None),))
     assert len(found.secrets) == 3
-    assert found == await hooks.store.endpoint(shop.id, old.id)
+    assert found == await hooks.store.get(Endpoints(shop.id), old.id)
 
 
 async def test_after_a_rotation_both_secrets_sign_until_the_grace_period_ends(
@@ -148,7 +149,7 @@ async def test_with_a_new_sealing_key_everything_is_sealed_again(db: str) -> Non
         assert await hooks.reseal() == 1
         assert await hooks.reseal() == 0
     async with open_hooks(db, sealing_keys=new) as hooks:
-        found = await hooks.store.endpoint(shop.id, endpoint.id)
+        found = await hooks.store.get(Endpoints(shop.id), endpoint.id)
         assert hooks.secret(found) == secret
     with pytest.raises(SettingsError, match="sealed with the key 'new'"):
         async with open_hooks(db, sealing_keys=old):
@@ -161,16 +162,16 @@ async def test_sealing_again_takes_back_no_change_that_was_made_meanwhile(db: st
         shop = await hooks.application("shop")
         ends = [await hooks.add_endpoint(shop, ELSEWHERE) for _ in range(3)]
     async with open_hooks(db, sealing_keys=f"{new},{old}") as hooks:
-        page = await hooks.store.sealed()
+        page = await hooks.store.read(SealedEndpoints())
         await hooks.change_endpoint(ends[0], url="https://example.com/moved")
         await hooks.delete_endpoint(ends[1])
 
-        async def stale(*, after: str = "", limit: int = 100) -> list[Endpoint]:
-            return page if not after and limit else []
+        async def stale(query: SealedEndpoints) -> list[Endpoint]:
+            return [] if query.after else page
 
-        hooks.store.sealed = stale  # type: ignore[method-assign]  # as it was before the changes
+        hooks.store.read = stale  # type: ignore[assignment,method-assign]  # as it was before the changes
         assert await hooks.reseal() == 2
-        moved = await hooks.store.endpoint(shop.id, ends[0].id)
+        moved = await hooks.store.get(Endpoints(shop.id), ends[0].id)
         assert moved.url == "https://example.com/moved"
 
 
@@ -180,17 +181,17 @@ async def test_sealing_again_keeps_a_secret_that_was_rotated_meanwhile(db: str) 
         shop = await hooks.application("shop")
         endpoint = await hooks.add_endpoint(shop, ELSEWHERE)
     async with open_hooks(db, sealing_keys=f"{new},{old}") as hooks:
-        page = await hooks.store.sealed()
+        page = await hooks.store.read(SealedEndpoints())
         rotated = await hooks.rotate_secret(endpoint)
         secret = hooks.secret(rotated)
 
-        async def stale(*, after: str = "", limit: int = 100) -> list[Endpoint]:
-            return page if not after and limit else []
+        async def stale(query: SealedEndpoints) -> list[Endpoint]:
+            return [] if query.after else page
 
-        hooks.store.sealed = stale  # type: ignore[method-assign]  # as it was before the change
+        hooks.store.read = stale  # type: ignore[assignment,method-assign]  # as it was before the change
         assert await hooks.reseal() == 1
     async with open_hooks(db, sealing_keys=new) as hooks:
-        found = await hooks.store.endpoint(shop.id, endpoint.id)
+        found = await hooks.store.get(Endpoints(shop.id), endpoint.id)
         assert hooks.secret(found) == secret
         assert found.updated_at == rotated.updated_at
 

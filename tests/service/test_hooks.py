@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from standardwebhooks import Webhook
@@ -18,11 +17,20 @@ from tarry.service import Hooks, build, open_hooks
 from tarry.service.hooks import DEFAULT
 from tarry.service.model.application import Application
 from tarry.service.model.delivery import State
-from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.endpoint import Standing
 from tarry.service.model.listing import Cut
 from tarry.service.model.message import Message
 from tarry.service.model.task import Task, Work
 from tarry.service.settings import Settings
+from tarry.service.store.kinds import (
+    Applications,
+    Endpoints,
+    Environment,
+    Environments,
+    Query,
+    SealedEndpoints,
+    Tasks,
+)
 from tarry.service.store.memory.store import MemoryStore
 from tarry.service.store.sqlite.store import SqliteStore
 from tarry.service.wire.seal import generate_key
@@ -57,8 +65,9 @@ async def ended(hooks: Hooks, message: Message) -> list[State]:
 
 
 async def finished(hooks: Hooks, task: Task) -> Task:
+    kind = Tasks(task.environment)
     async with asyncio.timeout(120):
-        while (found := await hooks.store.get_task(task.id)).finished_at is None:  # noqa: ASYNC110  nobody tells
+        while (found := await hooks.store.get(kind, task.id)).finished_at is None:  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.01)
     return found
 
@@ -69,16 +78,17 @@ async def finished(hooks: Hooks, task: Task) -> Task:
 async def test_a_policy_that_was_set_meanwhile_stays(
     db: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look = SqliteStore.environments
+    look = SqliteStore.read
 
-    async def look_too_early(store: SqliteStore) -> list[str]:
-        found = await look(store)
-        await store.put_environment(DEFAULT, policy='{"attempts": 3}')  # as another process would
-        return found
+    async def look_too_early(store: SqliteStore, query: Query[object]) -> list[object]:
+        records = await look(store, query)
+        if isinstance(query, Environments):  # another process is just creating it
+            await store.put(Environment(DEFAULT, '{"attempts": 3}'))
+        return records
 
-    monkeypatch.setattr(SqliteStore, "environments", look_too_early)
+    monkeypatch.setattr(SqliteStore, "read", look_too_early)
     async with open_hooks(db) as hooks:
-        assert await hooks.store.environment_policy(DEFAULT) == '{"attempts": 3}'
+        assert (await hooks.store.get(Environments(), DEFAULT)).policy == '{"attempts": 3}'
 
 
 async def test_keys_that_another_process_makes_meanwhile_are_not_lost(
@@ -89,19 +99,20 @@ async def test_keys_that_another_process_makes_meanwhile_are_not_lost(
     keys = build.key_path(db)
     made = keys.read_bytes()
     keys.unlink()  # it is not there yet, and nothing is sealed
-    look = SqliteStore.sealed
+    look = SqliteStore.read
 
-    async def look_a_little_late(store: SqliteStore, **bounds: Any) -> list[Endpoint]:  # noqa: ANN401  its own
+    async def look_a_little_late(store: SqliteStore, query: Query[object]) -> list[object]:
+        assert isinstance(query, SealedEndpoints)
         monkeypatch.undo()
         keys.write_bytes(made)
         keys.chmod(0o600)
         async with open_hooks(db) as other:
             await other.add_endpoint(await other.application("shop"), ELSEWHERE)
-        return await look(store, **bounds)
+        return await look(store, query)
 
-    monkeypatch.setattr(SqliteStore, "sealed", look_a_little_late)
+    monkeypatch.setattr(SqliteStore, "read", look_a_little_late)
     async with open_hooks(db) as hooks:
-        assert await hooks.store.sealed()
+        assert await hooks.store.read(SealedEndpoints())
 
 
 # --- Applications -------------------------------------------------------------------------------
@@ -126,14 +137,14 @@ async def test_an_application_with_settings_that_cannot_work_is_refused(hooks: H
         await hooks.application("shop", rate=0)
     with pytest.raises(PolicyError):
         await hooks.application("shop", policy="{nonsense")
-    assert await hooks.store.list_applications(hooks.environment, Cut()) == []
+    assert (await hooks.store.page(Applications(hooks.environment), Cut())).entries == []
 
 
 async def test_the_environment_has_a_policy_that_can_be_read(hooks: Hooks) -> None:
     await hooks.set_policy('{"attempts": 3}')
     with pytest.raises(PolicyError):
         await hooks.set_policy('{"attempts": -3}')
-    assert await hooks.store.environment_policy(hooks.environment) == '{"attempts": 3}'
+    assert (await hooks.store.get(Environments(), hooks.environment)).policy == '{"attempts": 3}'
 
 
 async def test_what_was_made_is_there_when_the_database_is_opened_again(db: str) -> None:
@@ -143,7 +154,7 @@ async def test_what_was_made_is_there_when_the_database_is_opened_again(db: str)
         secret = hooks.secret(endpoint)
     async with open_hooks(db, allow_network=NETWORK) as again:
         assert await again.application("shop") == shop
-        found = await again.store.endpoint(shop.id, endpoint.id)
+        found = await again.store.get(Endpoints(shop.id), endpoint.id)
         assert again.secret(found) == secret
 
 
@@ -257,7 +268,7 @@ async def test_a_deleted_endpoint_gets_nothing_more_and_its_queue_is_discarded(
     async with hooks.dispatching():
         assert await ended(hooks, accepted.message) == [State.DISCARDED]
     with pytest.raises(NotFound):
-        await hooks.store.endpoint(shop.id, endpoint.id)
+        await hooks.store.get(Endpoints(shop.id), endpoint.id)
     for again in (
         hooks.delete_endpoint(endpoint),
         hooks.resend(endpoint, accepted.message),

@@ -6,7 +6,8 @@ from tarry.errors import SealError, SettingsError
 from tarry.service import Hooks, open_hooks
 from tarry.service.keys import hash_key
 from tarry.service.model.key import Key, Scope
-from tarry.service.model.listing import Cut
+from tarry.service.model.listing import Cut, Found
+from tarry.service.store.kinds import Keys
 from tarry.service.store.sqlite.store import SqliteStore
 from tarry.service.wire.seal import generate_key
 
@@ -66,16 +67,16 @@ async def test_the_first_key_is_made_once(hooks: Hooks) -> None:
 async def test_of_several_who_begin_at_once_one_makes_the_first_key(
     hooks: Hooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look = SqliteStore.list_keys
+    look = SqliteStore.page
     both = asyncio.Barrier(2)
 
-    async def look_together(store: SqliteStore, environment: str, cut: Cut) -> list[Key]:
-        found = await look(store, environment, cut)
+    async def look_together(store: SqliteStore, kind: Keys, cut: Cut) -> Found[Key]:
+        keys = await look(store, kind, cut)
         await both.wait()
-        return found
+        return keys
 
-    monkeypatch.setattr(SqliteStore, "list_keys", look_together)
+    monkeypatch.setattr(SqliteStore, "page", look_together)
     made = await asyncio.gather(hooks.first_key(), hooks.first_key())
     monkeypatch.undo()
     assert sum(key is not None for key in made) == 1
-    assert len(await hooks.store.list_keys(hooks.environment, Cut())) == 1
+    assert len((await hooks.store.page(Keys(hooks.environment), Cut())).entries) == 1

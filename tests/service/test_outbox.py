@@ -10,6 +10,7 @@ from tarry.errors import SettingsError, StoreError
 from tarry.service.model import ids
 from tarry.service.model.listing import Cut, MessageFilter
 from tarry.service.outbox import aput, put
+from tarry.service.store.kinds import Messages
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import NOON
 from tarry.testing.store_contract.scene import Scene
@@ -54,7 +55,7 @@ async def asyncpg_one(tarry_url: str) -> AsyncIterator[AsyncpgConnection]:
 async def collected(store: PostgresStore, application: str) -> list[str]:
     await store.collect(now=NOON, limit=100)
     newest = Cut(descending=True)
-    found = (await store.list_messages(application, newest, MessageFilter())).entries
+    found = (await store.page(Messages(application, MessageFilter()), newest)).entries
     return [message.id for message in found]
 
 
@@ -139,7 +140,7 @@ async def test_all_that_a_message_has_goes_along(
     )
     plain.commit()
     await store.collect(now=NOON, limit=10)
-    found = await store.message(scene.application.id, "evt_1")
+    found = await store.get(Messages(scene.application.id), "evt_1")
     assert found.id == message
     assert (found.channels, found.tags) == (("eu", "us"), ("x",))
     assert (found.accepted_at, found.deliver_at) == (NOON, NOON + 60)

@@ -15,6 +15,7 @@ from tarry.service.model.listing import MessageFilter
 from tarry.service.model.message import Message
 from tarry.service.model.replay import Fate, ReplayFilter
 from tarry.service.model.task import MOST_PENDING, Task, Work
+from tarry.service.store.kinds import Messages, Tasks
 from tarry.testing.receiver import Receiver
 
 pytestmark = pytest.mark.anyio
@@ -41,8 +42,9 @@ async def ended(hooks: Hooks, message: Message) -> tuple[State, Reason]:
 
 
 async def finished(hooks: Hooks, task: Task) -> Task:
+    kind = Tasks(task.environment)
     async with asyncio.timeout(120):
-        while (found := await hooks.store.get_task(task.id)).finished_at is None:  # noqa: ASYNC110  nobody tells
+        while (found := await hooks.store.get(kind, task.id)).finished_at is None:  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.01)
     return found
 
@@ -77,7 +79,7 @@ async def test_payloads_are_forgotten_of_all_that_came_before(
         assert await ended(hooks, old) == (State.FAILED, Reason.EXPUNGED)
         assert await ended(hooks, new) == (State.DELIVERED, Reason.DELIVERED)
     assert [one.id for one in receiver.arrivals] == [new.id]
-    assert (await hooks.store.message(shop.id, old.id)).payload is None
+    assert (await hooks.store.get(Messages(shop.id), old.id)).payload is None
 
 
 async def test_a_task_says_whose_it_is(hooks: Hooks, shop: Application, endpoint: Endpoint) -> None:
@@ -88,7 +90,7 @@ async def test_a_task_says_whose_it_is(hooks: Hooks, shop: Application, endpoint
     ]
     for task in tasks:
         assert (task.environment, task.application) == (hooks.environment, shop.id)
-        assert await hooks.store.get_task(task.id) == task
+        assert await hooks.store.get(Tasks(task.environment), task.id) == task
     assert (tasks[0].since, tasks[0].until) == (1.0, 2.0)
 
 

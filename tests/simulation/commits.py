@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from tarry.service.model.application import shard_of
+from tarry.service.model.application import Application, shard_of
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, LaneRow, Lease
@@ -15,6 +15,7 @@ from tarry.service.model.message import Accepted as AcceptedMessage
 from tarry.service.model.message import NewMessage
 from tarry.service.model.task import Task, Work
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import Endpoints, Lanes
 from tests.simulation.log import Accepted, Asked, EndpointChanged, Leased, Log, Settled
 from tests.simulation.loop import Process
 from tests.simulation.store_link import at_once
@@ -25,10 +26,9 @@ NOTED = frozenset(
         "add",
         "lease",
         "advance",
-        "put_application",
-        "put_endpoint",
-        "change_endpoint",
-        "delete_endpoint",
+        "put",
+        "change",
+        "delete",
         "resend",
         "cancel",
         "add_task",
@@ -110,11 +110,9 @@ class Commits:
         answer: Any,  # noqa: ANN401  likewise
     ) -> None:
         match method:
-            case "put_application":
-                self.known.applications[args[0].id] = None
-            case "put_endpoint" | "change_endpoint":
-                self._changed(answer)
-            case "delete_endpoint":
+            case "put" | "change":
+                self._put(answer)
+            case "delete" if isinstance(args[0], Endpoints):
                 gone = self.known.endpoints[args[1]].stand(Standing.DELETED, kwargs["now"])
                 self._changed(gone)
             case "resend":
@@ -136,6 +134,12 @@ class Commits:
     def _asked(self, wish: str, *, endpoint: str | None = None, message: str | None = None) -> None:
         self._log.add(Asked(at=self._now(), wish=wish, endpoint=endpoint, message=message))
 
+    def _put(self, record: object) -> None:
+        if isinstance(record, Application):
+            self.known.applications[record.id] = None
+        elif isinstance(record, Endpoint):
+            self._changed(record)
+
     def _changed(self, endpoint: Endpoint) -> None:
         endpoint = replace(endpoint, secrets=())  # sealed, they differ from run to run
         before = self.known.endpoints.get(endpoint.id)
@@ -153,7 +157,7 @@ class Commits:
             if change.standing is None:
                 continue
             known = self.known.endpoints[self.known.lanes[change.lane]]
-            row: LaneRow = at_once(self._store.lane(known.application, known.id))
+            row: LaneRow = at_once(self._store.get(Lanes(known.application), known.id))
             if row.endpoint.standing is not known.standing:
                 self._changed(row.endpoint)
 

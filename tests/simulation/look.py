@@ -11,6 +11,7 @@ from tarry.service.hooks import Hooks
 from tarry.service.model.delivery import LIVE, Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
+from tarry.service.store.kinds import Messages, Undelivered
 from tests.simulation.commits import Commits
 from tests.simulation.endpoints import Endpoints
 from tests.simulation.log import Explained, Log, Waiting
@@ -98,7 +99,7 @@ class Look:
             self._wait(row, eligible, since, busy)
 
     def _live(self, row: LaneRow) -> list[Delivery]:
-        found = at_once(self._store.undelivered(row.endpoint.application, lane=row.lane))
+        found = at_once(self._store.read(Undelivered(row.endpoint.application, lane=row.lane)))
         return [delivery for _, delivery in found if delivery.state in LIVE]
 
     def _writable(self, eligible: list[Delivery], *, fifo: bool) -> list[Delivery]:
@@ -122,7 +123,7 @@ class Look:
             if host in busy and (view.rate is None or not self._endpoints.hangs(host)):
                 return
             since = max(since, self._endpoints.last_at.get(host, 0.0))
-        message = at_once(self._store.message(endpoint.application, first.message))
+        message = at_once(self._store.get(Messages(endpoint.application), first.message))
         told = self._bug.explained(at_once(self._observer.explain(message, endpoint)))
         ahead = self._clock() - self._loop.time()
         self._log.add(
@@ -140,7 +141,7 @@ class Look:
         )
 
     def _explain(self, endpoint: Endpoint, delivery: Delivery) -> None:
-        message = at_once(self._store.message(endpoint.application, delivery.message))
+        message = at_once(self._store.get(Messages(endpoint.application), delivery.message))
         told = self._bug.explained(at_once(self._observer.explain(message, endpoint)))
         self._log.add(
             Explained(

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from psycopg.sql import SQL, Identifier
 
 from tarry.errors import StoreUnavailable
+from tarry.service.model.endpoint import Endpoint
 from tarry.service.store.postgres.database import address
 from tarry.service.store.postgres.database.pool import Database
 from tarry.service.store.postgres.store import CONNECTIONS, PostgresStore
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 AWAY_FOR = 120.0
 """For how many seconds an observer waits for the server to come back."""
-ADDING = frozenset({"add", "put_endpoint"})
-"""The methods of the store that add messages and endpoints."""
 _CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
 _DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = %s"
 
@@ -223,7 +222,7 @@ class PostgresLink(StoreLink):
         if error is not None:
             raise error
         answer = await getattr(self._store, name)(*args, **kwargs)
-        if name in ADDING:
+        if name == "add" or (name == "put" and isinstance(answer, Endpoint)):
             self.longest = max(self.longest, self._loop.time() - now)
         self._observe(self._process, name, args, kwargs, answer)
         if self._is_forgetful(now):

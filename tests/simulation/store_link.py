@@ -12,9 +12,11 @@ from functools import cache
 from random import Random
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from tarry.errors import StoreError, StoreUnavailable
 from tarry.service.model.attempt import Resent, Settlement
-from tarry.service.store.contract import Nudge, Store
+from tarry.service.store.contract import Nudge, Server, Store
 from tests.simulation.loop import Process, SimulatedLoop
 from tests.simulation.planted.bug import Bug, Commit
 
@@ -23,6 +25,8 @@ Observer = Callable[[Process, str, tuple[Any, ...], dict[str, Any], Any], None]
 
 LEASING = frozenset({"lease", "renew"})
 """The methods of the store that give leases and renew them."""
+GENERIC = frozenset({"get", "page", "read", "create", "put", "change", "delete", "expunge"})
+"""The methods that take a kind or a record. Their calls are counted for each kind."""
 
 
 class Trouble:
@@ -126,13 +130,14 @@ class StoreLink:
 
         self._store.listen(pass_on)
 
-    def server_started_at(self) -> asyncio.Future[Any]:
-        """Return when the server was started that answers now."""
-        name = "server_started_at"
-        return self._call(name, self._bug.tamper(name, self._server_started_at), (), {})
+    def server(self) -> asyncio.Future[Any]:
+        """Return the store's answer, with the start of the server that answers now."""
+        return self._call("server", self._bug.tamper("server", self._server), (), {})
 
-    def _server_started_at(self) -> float:
-        return max(trouble.server_started_at for trouble in self._troubles)
+    def _server(self) -> Server:
+        server: Server = at_once(self._store.server())
+        started_at = max(trouble.server_started_at for trouble in self._troubles)
+        return replace(server, started_at=started_at)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever the store has
         """Return a method of the store with delays and faults."""
@@ -173,7 +178,7 @@ class StoreLink:
         return future
 
     def _count(self, name: str, args: tuple[Any, ...]) -> None:
-        self.calls[name] += 1
+        self.calls[f"{name} {type(args[0]).__name__}" if name in GENERIC else name] += 1
         if name == "lease":
             self.worker_ids.add(args[0])
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from tarry.service.store.kinds import Environment, Environments
 from tarry.testing.postgres import Cluster, throw_away_cluster
 from tests.simulation.checker.hand_made import HERE, ONE, accepted, added, log_of, requested
 from tests.simulation.loop import Process
@@ -71,9 +72,9 @@ def test_a_history_with_faults_keeps_its_promises(cluster: Cluster) -> None:
 def test_a_process_has_connections_of_its_own_that_can_be_cut(cluster: Cluster) -> None:
     base = PostgresBase(cluster)
     try:
-        at_once(base.store.put_environment("org_default"))
+        at_once(base.store.put(Environment("org_default")))
         base.cut(Process("nobody"))
-        assert at_once(base.store.environments()) == ["org_default"]
+        assert at_once(base.store.read(Environments())) == [Environment("org_default")]
     finally:
         base.close()
     assert base.deadlocks == 0

@@ -4,6 +4,7 @@ from contextlib import closing
 
 from msgspec.structs import replace
 
+from tarry.service.store.kinds import Environment, Environments
 from tarry.service.store.sqlite.database.connection import connect
 from tarry.service.store.sqlite.database.rows import Row
 from tests.simulation.database_file import DatabaseFile
@@ -29,9 +30,9 @@ def test_a_seed_gives_the_same_history_twice() -> None:
 def test_work_is_done_at_once() -> None:
     base = SqliteBase(lambda: 1_000.0)
     with base.at_work():
-        at_once(base.store.add_environment("org_a"))
-        assert at_once(base.store.environments()) == ["org_a"]
-        assert at_once(base.store.clock()) == 1_000.0
+        at_once(base.store.create(Environment("org_a")))
+        assert at_once(base.store.read(Environments())) == [Environment("org_a")]
+        assert at_once(base.store.server()).now == 1_000.0
     base.close()
 
 

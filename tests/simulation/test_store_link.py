@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tarry.errors import StoreUnavailable
+from tarry.service.store.kinds import Environment, Environments
 from tarry.service.store.memory.store import MemoryStore
 from tests.simulation.loop import Process, SimulatedLoop
 from tests.simulation.planted.bug import Bug
@@ -47,19 +48,19 @@ class Scene:
 
 def test_a_call_travels_is_committed_and_its_answer_travels_back() -> None:
     scene = Scene()
-    scene.ask(scene.link.store.add_environment("org_a"))
+    scene.ask(scene.link.store.create(Environment("org_a")))
     scene.loop.run_to(10)
     ((committed_at, name),) = scene.commits
     ((answered_at, answer),) = scene.answers
     assert 0 < committed_at < answered_at < 2
-    assert (name, answer) == ("add_environment", None)
-    assert scene.link.calls == {"add_environment": 1}
+    assert (name, answer) == ("create", None)
+    assert scene.link.calls == {"create Environment": 1}
 
 
 def test_answers_may_overtake_each_other() -> None:
     scene = Scene()
     for number in range(20):
-        scene.ask(scene.link.store.add_environment(f"org_{number}"))
+        scene.ask(scene.link.store.create(Environment(f"org_{number}")))
     scene.loop.run_to(10)
     assert len(scene.answers) == 20
     assert len({at for at, _ in scene.answers}) == 20
@@ -68,27 +69,27 @@ def test_answers_may_overtake_each_other() -> None:
 def test_a_store_that_is_away_refuses_and_changes_nothing() -> None:
     scene = Scene()
     scene.trouble.refuse(5)
-    scene.ask(scene.link.store.add_environment("org_a"))
+    scene.ask(scene.link.store.create(Environment("org_a")))
     scene.loop.run_to(4)
     ((_, answer),) = scene.answers
     assert isinstance(answer, StoreUnavailable)
-    assert at_once(scene.base.environments()) == []
+    assert at_once(scene.base.read(Environments())) == []
 
 
 def test_a_forgetful_connection_loses_the_answer_and_not_the_commit() -> None:
     scene = Scene()
     scene.trouble.lose_answers(5)
-    scene.ask(scene.link.store.add_environment("org_a"))
+    scene.ask(scene.link.store.create(Environment("org_a")))
     scene.loop.run_to(4)
     ((_, answer),) = scene.answers
     assert isinstance(answer, StoreUnavailable)
-    assert at_once(scene.base.environments()) == ["org_a"]
+    assert at_once(scene.base.read(Environments())) == [Environment("org_a")]
 
 
 def test_what_is_stuck_arrives_late() -> None:
     scene = Scene()
     scene.trouble.hold_up(5)
-    scene.ask(scene.link.store.add_environment("org_a"))
+    scene.ask(scene.link.store.create(Environment("org_a")))
     scene.loop.run_to(10)
     ((committed_at, _),) = scene.commits
     assert 5 <= committed_at < 6.1
@@ -97,7 +98,7 @@ def test_what_is_stuck_arrives_late() -> None:
 def test_a_call_on_its_way_renews_leases_until_it_arrives() -> None:
     scene = Scene()
     scene.trouble.hold_up(5)
-    scene.ask(scene.link.store.add_environment("org_a"))
+    scene.ask(scene.link.store.create(Environment("org_a")))
     scene.loop.run_to(1)
     assert scene.link.leases_until == 0.0
     scene.ask(scene.link.store.renew("worker", [], length=10))
@@ -107,18 +108,18 @@ def test_a_call_on_its_way_renews_leases_until_it_arrives() -> None:
 
 def test_a_commit_is_made_although_its_process_was_killed_on_the_way() -> None:
     scene = Scene()
-    scene.ask(scene.link.store.add_environment("org_a"))
+    scene.ask(scene.link.store.create(Environment("org_a")))
     scene.loop.run_to(0)
     scene.loop.kill(scene.process)
     scene.loop.run_to(10)
-    assert at_once(scene.base.environments()) == ["org_a"]
+    assert at_once(scene.base.read(Environments())) == [Environment("org_a")]
     assert scene.answers == []
 
 
 def test_a_slow_connection_takes_longer() -> None:
     scene = Scene()
     scene.trouble.slow_down(100, 50)
-    scene.ask(scene.link.store.add_environment("org_a"))
+    scene.ask(scene.link.store.create(Environment("org_a")))
     scene.loop.run_to(200)
     assert scene.answers[0][0] > 5
 
@@ -128,9 +129,9 @@ def test_trouble_ends() -> None:
     scene.trouble.refuse(1_000)
     scene.trouble.hold_up(1_000)
     scene.trouble.end()
-    scene.ask(scene.link.store.add_environment("org_a"))
+    scene.ask(scene.link.store.create(Environment("org_a")))
     scene.loop.run_to(10)
-    assert at_once(scene.base.environments()) == ["org_a"]
+    assert at_once(scene.base.read(Environments())) == [Environment("org_a")]
 
 
 @pytest.mark.parametrize(("lost", "nudged"), [(0.0, 1), (1.0, 0)])

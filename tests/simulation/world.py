@@ -11,6 +11,7 @@ from tarry.service.dispatch.origins.record_exchange import LOOK
 from tarry.service.hooks import DEFAULT
 from tarry.service.model.task import Task
 from tarry.service.settings import Settings
+from tarry.service.store.kinds import AllDeliveriesOf, AllTasksOf, Environment
 from tarry.testing.postgres import Cluster
 from tests.simulation.commits import Commits
 from tests.simulation.endpoints import Endpoints
@@ -205,7 +206,7 @@ class World:
         return [link for link in self.links if isinstance(link, PostgresLink)]
 
     def _run(self) -> None:
-        at_once(self.store.put_environment(DEFAULT))
+        at_once(self.store.put(Environment(DEFAULT)))
         for _ in range(self._conditions.workers):
             self._workforce.start()
         began = self.loop.time()  # in real time, it has taken a while to get here
@@ -298,11 +299,12 @@ class World:
         renewals = 3 * REST / conditions.lease + 2
         rounds = REST / conditions.keep_up + 2
         return {
-            **dict.fromkeys(("woken", "collect", "untold"), looks),
-            "task": 2 * looks,
-            **dict.fromkeys(("renew", "server_started_at", "clock", "lease"), renewals),
-            # Also beside each look at a host in trouble: deliveries of paused endpoints wait there.
-            "workers": renewals + REST / LOOK + 1,
+            **dict.fromkeys(("woken", "collect", "read Notices"), looks),
+            "next_task": 2 * looks,
+            **dict.fromkeys(("renew", "lease"), renewals),
+            # Its clock, its start and the number of workers, each at a renewal. Also beside each
+            # look at a host in trouble: deliveries of paused endpoints wait there.
+            "server": 3 * renewals + REST / LOOK + 1,
             **dict.fromkeys(("awake", "sweep"), rounds),
         }
 
@@ -311,7 +313,7 @@ class World:
         deliveries = {
             (message, endpoint.id): delivery
             for message in known.accepted
-            for endpoint, delivery in at_once(self.store.deliveries(message))
+            for endpoint, delivery in at_once(self.store.read(AllDeliveriesOf(message)))
         }
         return Ending(at=self.loop.time(), deliveries=deliveries, tasks=self._tasks())
 
@@ -319,5 +321,5 @@ class World:
         return [
             task
             for application in self.commits.known.applications
-            for task in at_once(self.store.tasks(application))
+            for task in at_once(self.store.read(AllTasksOf(application)))
         ]

@@ -17,6 +17,9 @@ from typing import Any, TypeVar, assert_type
 
 import tarry
 from tarry.observe import Event
+from tarry.service import Cut, Endpoint, Message, kinds
+from tarry.service.model.listing import Found
+from tarry.service.store.contract import Store
 
 Item = TypeVar("Item")
 policy = tarry.Policy(attempts=3)
@@ -306,3 +309,17 @@ def facts(error: tarry.TarryError) -> None:
 with tarry.disabled():
     tarry.disabled.everywhere = True
 tarry.disabled.everywhere = "yes"  # type: ignore[assignment]
+
+
+# The kind says which records a store returns, and which methods take it
+
+
+async def look(store: Store) -> None:
+    assert_type(await store.get(kinds.Endpoints("app_1"), "main"), Endpoint)
+    assert_type(await store.page(kinds.Messages("app_1"), Cut()), Found[Message])
+    assert_type(await store.read(kinds.SealedEndpoints()), list[Endpoint])
+    assert_type(await store.put(kinds.Environment("org_1")), kinds.Environment)
+    await store.get(kinds.Keys("org_1"), "key_1")  # type: ignore[arg-type]
+    await store.page(kinds.Environments(), Cut())  # type: ignore[arg-type]
+    await store.read(kinds.Endpoints("app_1"))  # type: ignore[arg-type]
+    await store.delete(kinds.Keys("org_1"), "key_1", now=0.0)  # type: ignore[arg-type]

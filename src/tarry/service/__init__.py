@@ -8,15 +8,18 @@ from tarry.service.dispatch.upkeep.upkeep import Kept
 from tarry.service.hooks import Hooks
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.listing import Cut
 from tarry.service.model.message import Message
 from tarry.service.model.settings import Limits, Parking
 from tarry.service.model.task import Task
 from tarry.service.settings import Settings
+from tarry.service.store import kinds
 from tarry.service.wire import seal, secret
 from tarry.service.wire.sign import Signer
 
 __all__ = [
     "Application",
+    "Cut",
     "Endpoint",
     "Hooks",
     "Kept",
@@ -27,6 +30,7 @@ __all__ = [
     "Signer",
     "Standing",
     "Task",
+    "kinds",
     "make_hooks",
     "open_hooks",
     "seal",

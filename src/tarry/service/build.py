@@ -17,6 +17,7 @@ from tarry.service.hooks import DEFAULT, Hooks
 from tarry.service.model.ids import entropy
 from tarry.service.settings import Settings
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import Environment, Environments, SealedEndpoints
 from tarry.service.store.migrate import Migrator
 from tarry.service.wire import tls
 from tarry.service.wire.client import Client
@@ -188,7 +189,7 @@ async def refuse_lost_keys(settings: Settings, store: Store) -> None:
         return
     path = key_path(settings.db)
     # In this order: another process may just be creating the file and then the first sealed value.
-    if await store.sealed(limit=1) and not path.exists():
+    if await store.read(SealedEndpoints(limit=1)) and not path.exists():
         wanted = f"the key file of this database (put it back from your backup), or {KEYS} set"
         raise SettingsError("sealing keys", f"{path.name}, which is missing", wanted)
 
@@ -261,9 +262,9 @@ async def open_hooks(
         await refuse_lost_keys(made, store)
         hooks = make_hooks(made, store, environment=environment)
         await hooks.refuse_other_keys()
-        if environment not in await store.environments():
+        if environment not in {known.id for known in await store.read(Environments())}:
             # Another process may have created it just now, and given it a policy.
-            await store.add_environment(environment)
+            await store.create(Environment(environment))
         yield hooks
     finally:
         await store.close()

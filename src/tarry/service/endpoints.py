@@ -15,6 +15,7 @@ from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint, Secret
 from tarry.service.model.lane import Noting
 from tarry.service.model.task import Task
+from tarry.service.store import kinds
 from tarry.service.store.contract import Store
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.seal import Seals, opened_headers, opened_secrets, place
@@ -74,7 +75,7 @@ class Endpoints:
         )
         kept = (Secret(self._sealed(endpoint, secret)),)
         sealed = self._sealed_headers(endpoint, headers or {})
-        return await self.store.put_endpoint(
+        return await self.store.put(
             replace(endpoint, secrets=kept, headers=sealed), noting=self._noting
         )
 
@@ -97,8 +98,8 @@ class Endpoints:
             told["url"] = url
         if headers is not None:
             told["headers"] = self._sealed_headers(endpoint, headers)
-        return await self.store.change_endpoint(
-            endpoint.application,
+        return await self.store.change(
+            kinds.Endpoints(endpoint.application),
             endpoint.id,
             lambda stored: replace(stored, updated_at=now, **told),
             noting=self._noting,
@@ -107,8 +108,10 @@ class Endpoints:
     async def probe(self, endpoint: Endpoint) -> Endpoint:
         """Request a probe of a failing endpoint at once, with its first waiting delivery."""
         now = self._now()
-        return await self.store.change_endpoint(
-            endpoint.application, endpoint.id, lambda stored: replace(stored, probed_at=now)
+        return await self.store.change(
+            kinds.Endpoints(endpoint.application),
+            endpoint.id,
+            lambda stored: replace(stored, probed_at=now),
         )
 
     async def delete_endpoint(self, endpoint: Endpoint) -> Task:
@@ -116,9 +119,10 @@ class Endpoints:
 
         Its secrets and headers are deleted. NotFound if it is deleted already.
         """
-        return await self.store.delete_endpoint(
-            endpoint.application, endpoint.id, now=self._now(), noting=self._noting
+        (discarding,) = await self.store.delete(
+            kinds.Endpoints(endpoint.application), endpoint.id, now=self._now(), noting=self._noting
         )
+        return discarding
 
     async def rotate_secret(
         self, endpoint: Endpoint, secret: str | None = None, *, grace: float = GRACE
@@ -131,8 +135,8 @@ class Endpoints:
             secrets = (Secret(sealed), *_old(stored.secrets, now, grace))
             return replace(stored, secrets=secrets, updated_at=now)
 
-        return await self.store.change_endpoint(
-            endpoint.application, endpoint.id, rotated, noting=self._noting
+        return await self.store.change(
+            kinds.Endpoints(endpoint.application), endpoint.id, rotated, noting=self._noting
         )
 
     def secret(self, endpoint: Endpoint) -> str:
@@ -160,18 +164,18 @@ class Endpoints:
             sealed = self._sealed_headers(stored, {**kept, **added})
             return replace(stored, headers=sealed, updated_at=now)
 
-        return await self.store.change_endpoint(
-            endpoint.application, endpoint.id, patched, noting=self._noting
+        return await self.store.change(
+            kinds.Endpoints(endpoint.application), endpoint.id, patched, noting=self._noting
         )
 
     async def reseal_endpoints(self) -> int:
         """Seal the secrets of all endpoints with the newest key; return how many were changed."""
         after, count = "", 0
-        while page := await self.store.sealed(after=after):
+        while page := await self.store.read(kinds.SealedEndpoints(after=after)):
             for endpoint in filter(self._needs_resealing, page):
                 with suppress(NotFound):  # it was deleted meanwhile, and has no secrets now
-                    await self.store.change_endpoint(
-                        endpoint.application, endpoint.id, self._resealed
+                    await self.store.change(
+                        kinds.Endpoints(endpoint.application), endpoint.id, self._resealed
                     )
                     count += 1
             after = page[-1].id
@@ -180,7 +184,7 @@ class Endpoints:
     async def refuse_other_keys(self) -> None:
         """Raise if the sealing keys open no stored secret: then no request could be signed."""
         why: SealError | None = None
-        for endpoint in await self.store.sealed():
+        for endpoint in await self.store.read(kinds.SealedEndpoints()):
             for secret in endpoint.secrets:
                 try:
                     self.seals.open(secret.sealed, place(endpoint, "secret"))

@@ -33,6 +33,13 @@ from tarry.service.model.text import check_text
 from tarry.service.replays import Replays
 from tarry.service.settings import Settings
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import (
+    AllAttemptsOf,
+    AllDeliveriesOf,
+    Applications,
+    Environment,
+    Lanes,
+)
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.exchange import Sender
 from tarry.service.wire.seal import Seals
@@ -89,7 +96,7 @@ class Hooks(Endpoints, Messages, Keys, Replays):
         if name:
             told["name"] = name
         try:
-            found = await self.store.application(self.environment, uid)
+            application = await self.store.get(Applications(self.environment), uid)
         except NotFound:
             new = Application(
                 id=self.new_id(ids.APPLICATION),
@@ -100,27 +107,31 @@ class Hooks(Endpoints, Messages, Keys, Replays):
                 **{"name": uid, **told},
             )
             try:
-                await self.store.put_application(new)
+                await self.store.put(new)
             except Conflict:  # another caller created it just now
                 return await self.application(uid, name=name, **fields)
             return new
         if told:
-            found = await self.store.change_application(
-                found.id, lambda stored: replace(stored, updated_at=now, **told)
+            application = await self.store.change(
+                Applications(application.environment),
+                application.id,
+                lambda stored: replace(stored, updated_at=now, **told),
             )
-        return found
+        return application
 
     async def delete_application(self, application: Application) -> list[Task]:
         """Delete an application; its waiting deliveries are discarded, piece by piece.
 
         NotFound if it is deleted already.
         """
-        return await self.store.delete_application(application.id, now=self._now())
+        return await self.store.delete(
+            Applications(application.environment), application.id, now=self._now()
+        )
 
     async def set_policy(self, policy: str | None) -> None:
         """Set this environment's policy, for applications and endpoints that have none."""
         check_policy(policy)
-        await self.store.put_environment(self.environment, policy=policy)
+        await self.store.put(Environment(self.environment, policy))
 
     async def reseal(self) -> int:
         """Seal everything with the newest key; return the number of endpoints. Safe to repeat."""
@@ -131,30 +142,32 @@ class Hooks(Endpoints, Messages, Keys, Replays):
 
     async def deliveries(self, message: Message) -> list[tuple[Endpoint, Delivery]]:
         """Return a message's deliveries, each with its endpoint."""
-        return await self.store.deliveries(message.id)
+        return await self.store.read(AllDeliveriesOf(message.id))
 
     async def attempts(self, message: Message) -> list[Attempt]:
         """Return all attempts at a message."""
-        return await self.store.attempts(message.id)
+        return await self.store.read(AllAttemptsOf(message.id))
 
     async def lane(self, endpoint: Endpoint) -> LaneRow:
         """Return an endpoint's lane: its learned state, and how many deliveries wait."""
-        return await self.store.lane(endpoint.application, endpoint.id)
+        return await self.store.get(Lanes(endpoint.application), endpoint.id)
 
     async def explain(self, message: Message, endpoint: Endpoint) -> Explanation:
         """Explain why a message is not delivered to an endpoint yet, or how its delivery ended."""
-        found = {one.id: delivery for one, delivery in await self.store.deliveries(message.id)}
-        if endpoint.id not in found:
+        deliveries = {
+            one.id: delivery for one, delivery in await self.store.read(AllDeliveriesOf(message.id))
+        }
+        if endpoint.id not in deliveries:
             why = never_meant(message, endpoint)
             raise NotFound("delivery", f"{message.id} to {endpoint.id}", why)
         row = await self.lane(endpoint)
         attempts = [
             attempt
-            for attempt in await self.store.attempts(message.id)
+            for attempt in await self.store.read(AllAttemptsOf(message.id))
             if attempt.lane == endpoint.lane
         ]
         origins = await self.store.origins(origins_of(row))
-        return explain(found[endpoint.id], row, attempts, now=self._now(), origins=origins)
+        return explain(deliveries[endpoint.id], row, attempts, now=self._now(), origins=origins)
 
     # --- Dispatching ----------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from tarry.service.model import ids
 from tarry.service.model.key import Key, Scope
 from tarry.service.model.listing import Cut
 from tarry.service.model.text import check_instant
+from tarry.service.store import kinds
 from tarry.service.store.contract import Store
 from tarry.service.wire.seal import Place, Seals
 
@@ -40,7 +41,7 @@ class Keys:
         sealed = await self.store.keep(PEPPER, made)
         if self.seals.needs_resealing(sealed):
             again = self.seals.seal(self.seals.open(sealed, _PLACE), _PLACE)
-            await self.store.keep_instead(PEPPER, again, of=sealed)
+            await self.store.keep(PEPPER, again, instead_of=sealed)
 
     async def make_key(  # noqa: PLR0913  the fields of a key
         self,
@@ -75,7 +76,7 @@ class Keys:
             created_at=self._now(),
             expires_at=expires_at,
         )
-        await self.store.add_key(key)
+        await self.store.create(key)
         return text, key
 
     async def first_key(self) -> str | None:
@@ -83,7 +84,7 @@ class Keys:
 
         Several processes may start at once: they all use the same id, so only one creates the key.
         """
-        if await self.store.list_keys(self.environment, Cut(1)):
+        if (await self.store.page(kinds.Keys(self.environment), Cut(1))).entries:
             return None
         chance = blake2b(self.environment.encode()).digest()
         try:
@@ -96,7 +97,10 @@ class Keys:
 
     async def revoke_key(self, key: str) -> Key:
         """Revoke a key; NotFound if the environment has none with this id."""
-        return await self.store.revoke_key(self.environment, key, now=self._now())
+        now = self._now()
+        return await self.store.change(
+            kinds.Keys(self.environment), key, lambda stored: stored.revoked(now)
+        )
 
 
 def hash_key(key: str, pepper: bytes) -> bytes:

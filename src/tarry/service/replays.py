@@ -9,6 +9,7 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.replay import ReplayFilter
 from tarry.service.model.task import MOST_PENDING, Task, Work
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import Endpoints
 
 
 class Replays:
@@ -79,7 +80,7 @@ class Replays:
     ) -> Task:
         check_seconds("since", since)
         check_seconds("until", until)
-        endpoint = await self.store.endpoint(endpoint.application, endpoint.id)
+        endpoint = await self.store.get(Endpoints(endpoint.application), endpoint.id)
         task = Task(
             id=self.new_id(ids.TASK),
             work=work,

@@ -18,6 +18,7 @@ from tarry.service.model.application import Application
 from tarry.service.model.delivery import Delivery, State
 from tarry.service.model.endpoint import Endpoint, Secret
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import AllDeliveriesOf, Environment, Lanes
 from tarry.service.store.memory.store import MemoryStore
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.exchange import Answer, Request
@@ -151,7 +152,7 @@ class VirtualService:
     async def add_application(self, **values: Any) -> Application:  # noqa: ANN401  any fields
         """Add an application."""
         application = an_application(**values)
-        await self.store.put_application(application)
+        await self.store.put(application)
         return application
 
     async def add_endpoint(
@@ -169,7 +170,7 @@ class VirtualService:
         owner = application or self.application
         endpoint = an_endpoint(owner, url=f"https://{host}{path}", **values)
         sealed = self.seals.seal(SECRET, Place(owner.id, endpoint.id, "secret"))
-        return await self.store.put_endpoint(
+        return await self.store.put(
             an_endpoint(
                 owner,
                 id=endpoint.id,
@@ -184,8 +185,8 @@ class VirtualService:
 
     async def change(self, endpoint: Endpoint, **values: Any) -> Endpoint:  # noqa: ANN401  any fields
         """Change an endpoint's settings, as its owner would."""
-        found = (await self.store.lane(endpoint.application, endpoint.id)).endpoint
-        return await self.store.put_endpoint(replace(found, **values, updated_at=self.now()))
+        found = (await self.store.get(Lanes(endpoint.application), endpoint.id)).endpoint
+        return await self.store.put(replace(found, **values, updated_at=self.now()))
 
     async def add(
         self,
@@ -210,7 +211,7 @@ class VirtualService:
 
     async def waiting(self, endpoint: Endpoint) -> int:
         """Return how many of an endpoint's deliveries have not ended."""
-        return (await self.store.lane(endpoint.application, endpoint.id)).waiting
+        return (await self.store.get(Lanes(endpoint.application), endpoint.id)).waiting
 
     async def counts(self, endpoint: Endpoint) -> dict[State, int]:
         """Return how many of an endpoint's deliveries are in each state."""
@@ -219,7 +220,7 @@ class VirtualService:
 
     async def delivery(self, message: str) -> Delivery:
         """Return the only delivery of a message."""
-        ((_, delivery),) = await self.store.deliveries(message)
+        ((_, delivery),) = await self.store.read(AllDeliveriesOf(message))
         return delivery
 
 
@@ -227,8 +228,8 @@ class VirtualService:
 async def virtual_service(**settings: Any) -> AsyncIterator[VirtualService]:  # noqa: ANN401  the settings of VirtualService
     """Run a service with one application, and stop it at the end."""
     service = VirtualService(**settings)
-    await service.store.put_environment(ENVIRONMENT)
-    await service.store.put_application(service.application)
+    await service.store.put(Environment(ENVIRONMENT))
+    await service.store.put(service.application)
     await service.start()
     yield service
     await service.stop()

@@ -10,6 +10,7 @@ from tarry.service import Hooks, open_hooks
 from tarry.service.explain import OVERDUE
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import LaneRow
+from tarry.service.store.kinds import Gettable
 
 pytestmark = pytest.mark.anyio
 
@@ -61,14 +62,16 @@ async def test_what_is_down_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_hooks("sqlite:///hooks.db") as hooks:
         shop = await hooks.application("shop")
         made = [await hooks.add_endpoint(shop, f"https://example.com/{n}") for n in range(4)]
-        look = hooks.store.lane
+        get = hooks.store.get
 
-        async def down(application: str, endpoint: str) -> LaneRow:
-            row = await look(application, endpoint)
-            known = replace(row.known, pace=b'{"phase":"open"}', accepted_at=100.0)
-            return replace(row, known=known)
+        async def down(kind: Gettable[object], known_as: str) -> object:
+            record = await get(kind, known_as)
+            if not isinstance(record, LaneRow):
+                return record
+            known = replace(record.known, pace=b'{"phase":"open"}', accepted_at=100.0)
+            return replace(record, known=known)
 
-        monkeypatch.setattr(hooks.store, "lane", down)
+        monkeypatch.setattr(hooks.store, "get", down)
         found = await looked_at(hooks, now=160.0)
     assert found["down"].words.startswith("4 down")
     assert f": shop {min(one.id for one in made)}, " in found["down"].words

@@ -6,6 +6,7 @@ from tarry.errors import StoreError
 from tarry.service import open_hooks
 from tarry.service.build import KEYS, key_path, migrator, sqlite_path
 from tarry.service.settings import Settings
+from tarry.service.store.contract import Server
 from tarry.service.store.memory.store import MemoryStore
 
 pytestmark = pytest.mark.anyio
@@ -143,9 +144,9 @@ async def test_a_clock_that_is_wrong_is_told(monkeypatch: pytest.MonkeyPatch) ->
     store = MemoryStore()
     monkeypatch.setattr("time.time", lambda: 100.0)
 
-    async def there() -> float:
-        return 110.0
+    async def there() -> Server:
+        return Server(now=110.0, started_at=0.0, workers=0)
 
-    monkeypatch.setattr(store, "clock", there)
+    monkeypatch.setattr(store, "server", there)
     found = await clock(store)
     assert (found.state, "differ by 10.0 s" in found.words) == (State.WRONG, True)

@@ -11,6 +11,7 @@ from tarry.cli.service.backup import backup
 from tarry.cli.service.migrate import migrate
 from tarry.service import open_hooks
 from tarry.service.model.listing import Cut, MessageFilter
+from tarry.service.store.kinds import Messages
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def test_the_copy_has_all_that_the_database_has(url: str, tmp_path: Path) -> Non
     async def look() -> int:
         async with open_hooks(f"sqlite:///{target}", migrate=False) as hooks:
             shop = await hooks.application("shop")
-            return len((await hooks.store.list_messages(shop.id, Cut(), MessageFilter())).entries)
+            return len((await hooks.store.page(Messages(shop.id, MessageFilter()), Cut())).entries)
 
     assert asyncio.run(look()) == 1
 

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from tarry.cli.service.seal import seal
 from tarry.service import open_hooks
 from tarry.service.build import KEYS
+from tarry.service.store.kinds import Endpoints
 from tarry.service.wire.seal import Seals, generate_key
 
 
@@ -37,7 +38,7 @@ def test_rotate_seals_everything_with_the_newest_key(
     async def secret() -> str:
         async with open_hooks(url, sealing_keys=new) as hooks:
             shop = await hooks.application("shop")
-            return hooks.secret(await hooks.store.endpoint(shop.id, "end"))
+            return hooks.secret(await hooks.store.get(Endpoints(shop.id), "end"))
 
     before = asyncio.run(fill())
     monkeypatch.setenv(KEYS, f"{new},{old}")

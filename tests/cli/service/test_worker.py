@@ -15,6 +15,7 @@ import pytest
 from tarry.service import open_hooks
 from tarry.service.build import KEYS
 from tarry.service.model.listing import Cut, MessageFilter
+from tarry.service.store.kinds import Endpoints, Messages
 from tarry.testing.receiver import Receiver
 
 pytestmark = pytest.mark.slow
@@ -70,7 +71,7 @@ def send(db: str, url: str) -> None:
     async def fill() -> None:
         async with open_hooks(db, allow_network=(NETWORK,)) as hooks:
             shop = await hooks.application("shop")
-            if not await hooks.store.list_endpoints(shop.id, Cut()):
+            if not (await hooks.store.page(Endpoints(shop.id), Cut())).entries:
                 await hooks.add_endpoint(shop, url)
             await hooks.send(shop, "order.paid", {})
 
@@ -101,7 +102,7 @@ def states(db: str) -> list[tuple[str, str]]:
         async with open_hooks(db) as hooks:
             shop = await hooks.application("shop")
             newest = Cut(descending=True)
-            messages = (await hooks.store.list_messages(shop.id, newest, MessageFilter())).entries
+            messages = (await hooks.store.page(Messages(shop.id, MessageFilter()), newest)).entries
             return [
                 (message.id, delivery.state)
                 for message in messages

@@ -12,6 +12,7 @@ from tarry.service.model.application import SHARDS
 from tarry.service.model.delivery import State
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import Limits
+from tarry.service.store.kinds import AllAttemptsOf, Environment
 from tarry.service.wire.exchange import Answer
 from tarry.testing.samples import ENVIRONMENT
 from tarry.testing.shaky_store import Between, Shaky
@@ -25,7 +26,7 @@ async def test_it_owns_all_shards_when_it_is_alone_and_gives_them_back() -> None
         assert len(service.dispatcher.shards.owned) == SHARDS
         await service.stop()
         assert service.dispatcher.drained
-        assert await service.store.workers() == 0
+        assert (await service.store.server()).workers == 0
         leases = await service.store.lease("another", most=SHARDS, length=1)
         assert len(leases) == SHARDS
         assert all(lease.clean for lease in leases)
@@ -34,8 +35,8 @@ async def test_it_owns_all_shards_when_it_is_alone_and_gives_them_back() -> None
 @virtually
 async def test_what_waited_before_it_started_is_delivered() -> None:
     service = VirtualService()
-    await service.store.put_environment(ENVIRONMENT)
-    await service.store.put_application(service.application)
+    await service.store.put(Environment(ENVIRONMENT))
+    await service.store.put(service.application)
     endpoint = await service.add_endpoint("a.example")
     await service.add(50)
     await service.start()
@@ -49,7 +50,7 @@ async def test_its_ids_come_from_the_chance_it_was_given() -> None:
         await service.add_endpoint("a.example")
         (message,) = await service.add()
         await asyncio.sleep(1)
-        (attempt,) = await service.store.attempts(message)
+        (attempt,) = await service.store.read(AllAttemptsOf(message))
         chosen = bytes(ids.CHANCE)
         worker = service.dispatcher.shards.worker
         assert worker == ids.make("worker_", now=ids.made_at(worker), entropy=chosen)

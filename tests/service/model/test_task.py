@@ -14,6 +14,7 @@ from tarry.service.model.task import (
     MOST_PENDING,
     REPLAYS,
     STATISTICS,
+    Failure,
     Piece,
     Task,
     Work,
@@ -80,7 +81,7 @@ def test_what_is_done_in_pieces_has_a_name_for_what_it_counts() -> None:
 
 def test_a_task_that_is_given_up_is_finished_and_says_why() -> None:
     task = a_task(an_endpoint("app_1", lane=3), Work.RECOVER, done=4)
-    assert task.given_up("no", NOON) == replace(task, failed="no", finished_at=NOON)
+    assert task.finished(Failure("no"), NOON) == replace(task, failed="no", finished_at=NOON)
 
 
 def test_a_tenant_is_an_application_or_an_environment() -> None:
@@ -107,7 +108,7 @@ def test_a_replay_covers_another_of_its_kind_and_lane_that_is_within_its_time(wo
 
 def test_a_replay_that_has_begun_or_is_done_covers_nothing() -> None:
     task = a_task(an_endpoint("app_1", lane=3), Work.RECOVER)
-    for later in (task.after(Piece(0, "7", last=False), NOON), task.given_up("no", NOON)):
+    for later in (task.after(Piece(0, "7", last=False), NOON), task.finished(Failure("no"), NOON)):
         assert not later.covers(task)
 
 

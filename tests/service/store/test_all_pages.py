@@ -3,7 +3,7 @@
 import pytest
 
 from tarry.service.model.application import Application
-from tarry.service.model.listing import Cut
+from tarry.service.model.listing import Cut, Found
 from tarry.service.store.all_pages import PAGE, all_pages
 
 pytestmark = pytest.mark.anyio
@@ -22,9 +22,9 @@ async def test_everything_is_walked_through_once(many: int) -> None:
     ]
     asked: list[Cut] = []
 
-    async def ask(cut: Cut) -> list[Application]:
+    async def ask(cut: Cut) -> Found[Application]:
         asked.append(cut)
-        return [one for one in there if one.id > cut.mark][: cut.limit]
+        return Found([one for one in there if one.id > cut.mark][: cut.limit])
 
     assert [one async for one in all_pages(ask)] == there
     assert len(asked) <= many // PAGE + 1

@@ -72,6 +72,6 @@ class TaskForgotten(Bug):
 
     story = "nobody carries out replays"
 
-    def task(self, commit: Commit, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  passed on
+    def next_task(self, commit: Commit, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  passed on
         """Return no task."""
         del commit, args, kwargs

@@ -6,6 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tarry.service.model.lane import Fetched, Lease
+from tarry.service.store.contract import Server
 from tests.simulation.planted.bug import Bug, Commit
 
 Positions = Mapping[int, int]
@@ -16,9 +17,13 @@ class DozeRule(Bug):
 
     story = "a lane that waits for retries sleeps on how many were added, not on how far it read"
 
-    def doze(self, commit: Commit, lanes: Positions, leases: object) -> object:
-        """Sleep on the number that the store has."""
-        return commit({lane: self.data.lanes[lane].added for lane in lanes}, leases)
+    def rest(
+        self, commit: Commit, lanes: Positions, leases: object, *, doze: bool = False
+    ) -> object:
+        """Doze on the number that the store has."""
+        if doze:
+            lanes = {lane: self.data.lanes[lane].added for lane in lanes}
+        return commit(lanes, leases, doze=doze)
 
 
 class DroppedRest(Bug):
@@ -26,10 +31,12 @@ class DroppedRest(Bug):
 
     story = "a lane that the store keeps awake is put to sleep all the same"
 
-    def doze(self, commit: Commit, lanes: Positions, leases: object) -> set[int]:
-        """Sleep, whatever the store says."""
-        commit(lanes, leases)
-        return set(lanes)
+    def rest(
+        self, commit: Commit, lanes: Positions, leases: object, *, doze: bool = False
+    ) -> object:
+        """Doze, whatever the store says."""
+        resting = commit(lanes, leases, doze=doze)
+        return set(lanes) if doze else resting
 
 
 class UnnoticedFailover(Bug):
@@ -37,9 +44,10 @@ class UnnoticedFailover(Bug):
 
     story = "nobody notices that another database server answers"
 
-    def server_started_at(self, _commit: Commit) -> float:
+    def server(self, commit: Commit) -> Server:
         """Always name the same server."""
-        return 0.0
+        server: Server = commit()
+        return replace(server, started_at=0.0)
 
 
 class LostWakeUp(Bug):

@@ -16,11 +16,11 @@ Try = Callable[..., None]
 
 def test_a_page_that_is_too_long_is_noticed(try_on: Try) -> None:
     class Long(MemoryStore):
-        async def list_attempts_of(
+        async def _page_attempts_of(
             self, message: str, cut: Cut, wanted: AttemptFilter
         ) -> Found[tuple[Attempt, Endpoint]]:
             longer = replace(cut, limit=cut.limit + 1)
-            return await super().list_attempts_of(message, longer, wanted)
+            return await super()._page_attempts_of(message, longer, wanted)
 
     test = "test_attempts_are_listed_by_endpoint_and_by_message"
     try_on(AttemptsContract, test)
@@ -38,12 +38,12 @@ def test_a_filter_that_takes_all_is_noticed(try_on: Try, monkeypatch: pytest.Mon
 
 def test_an_attempt_that_is_found_by_any_message_is_noticed(try_on: Try) -> None:
     class Any(MemoryStore):
-        async def attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
+        async def _attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
             for known in (message, *self._data.attempts):
                 for one in self._data.attempts.get(known, ()):
                     if one.id == attempt:
                         return one, self._data.lanes[one.lane].endpoint
-            return await super().attempt(message, attempt)
+            return await super()._attempt(message, attempt)
 
     test = "test_one_attempt_is_found_by_its_message"
     try_on(AttemptsContract, test)
@@ -53,8 +53,8 @@ def test_an_attempt_that_is_found_by_any_message_is_noticed(try_on: Try) -> None
 
 def test_a_store_that_keeps_what_it_should_forget_is_noticed(try_on: Try) -> None:
     class Keeps(MemoryStore):
-        async def expunge_attempt(self, message: str, attempt: str) -> None:
-            await self.attempt(message, attempt)
+        async def _expunge_attempt(self, message: str, attempt: str) -> None:
+            await self._attempt(message, attempt)
 
     test = "test_what_an_endpoint_answered_can_be_forgotten"
     try_on(AttemptsContract, test)

@@ -25,8 +25,10 @@ class TellsMany(MemoryStore):
 class RestsLate(MemoryStore):
     """Looks whether a lane may rest, and lets it a moment later."""
 
-    async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
-        resting = await super().rest(lanes, leases)
+    async def rest(
+        self, lanes: Mapping[int, int], leases: Iterable[Lease], *, doze: bool = False
+    ) -> set[int]:
+        resting = await super().rest(lanes, leases, doze=doze)
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         for lane in resting:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tarry.service.model.delivery import Delivery
 from tarry.service.model.message import Message
-from tarry.service.store.memory import outbox
+from tarry.service.store.memory import ingest
 from tarry.service.store.memory.lane import Lane
 from tarry.testing.store_contract.expire import ExpireContract
 
@@ -17,12 +17,12 @@ Try = Callable[..., None]
 def test_a_store_to_which_the_scheduled_is_old_is_noticed(
     try_on: Try, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = outbox._delivery  # noqa: SLF001  spoilt on purpose
+    made = ingest._delivery  # noqa: SLF001  spoilt on purpose
 
     def old_at_birth(message: Message, lane: Lane) -> Delivery:
         return replace(made(message, lane), accepted_at=message.accepted_at)
 
     try_on(ExpireContract, "test_what_is_scheduled_ages_from_its_time_on")
-    monkeypatch.setattr(outbox, "_delivery", old_at_birth)
+    monkeypatch.setattr(ingest, "_delivery", old_at_birth)
     with pytest.raises(AssertionError):
         try_on(ExpireContract, "test_what_is_scheduled_ages_from_its_time_on")

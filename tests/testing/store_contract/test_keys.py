@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tarry.service.store.memory import outbox
+from tarry.service.store.memory import ingest
 from tarry.testing.store_contract.keys import KeysContract
 
 Try = Callable[..., None]
@@ -14,6 +14,6 @@ def test_a_store_that_knows_no_keys_is_noticed(
     try_on: Try, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     try_on(KeysContract, "test_a_known_key_answers_with_the_first_message")
-    monkeypatch.setattr(outbox.MemoryOutbox, "_known", lambda *_: None)
+    monkeypatch.setattr(ingest.MemoryIngest, "_known", lambda *_: None)
     with pytest.raises(AssertionError):
         try_on(KeysContract, "test_a_known_key_answers_with_the_first_message")

@@ -18,37 +18,37 @@ TEST = "test_what_is_wanted_of_messages_is_found_look_by_look"
 class Endless(MemoryStore):
     """Looks on until it has enough."""
 
-    async def list_messages(
+    async def _page_messages(
         self, application: str, cut: Cut, wanted: MessageFilter
     ) -> Found[Message]:
-        return await super().list_messages(application, replace(cut, look=10**9), wanted)
+        return await super()._page_messages(application, replace(cut, look=10**9), wanted)
 
 
 class Short(MemoryStore):
     """Says that there is nothing more when it has looked enough."""
 
-    async def list_messages(
+    async def _page_messages(
         self, application: str, cut: Cut, wanted: MessageFilter
     ) -> Found[Message]:
-        return Found((await super().list_messages(application, cut, wanted)).entries)
+        return Found((await super()._page_messages(application, cut, wanted)).entries)
 
 
 class Hasty(MemoryStore):
     """Leaves after each entry."""
 
-    async def list_messages(
+    async def _page_messages(
         self, application: str, cut: Cut, wanted: MessageFilter
     ) -> Found[Message]:
-        return await super().list_messages(application, replace(cut, look=1), wanted)
+        return await super()._page_messages(application, replace(cut, look=1), wanted)
 
 
 class Careless(MemoryStore):
     """Goes on behind the end, wherever that is."""
 
-    async def list_messages(
+    async def _page_messages(
         self, application: str, cut: Cut, wanted: MessageFilter
     ) -> Found[Message]:
-        found = await super().list_messages(application, cut, wanted)
+        found = await super()._page_messages(application, cut, wanted)
         return found if found.left_at is None else replace(found, left_at=found.left_at + "~")
 
 

@@ -16,16 +16,16 @@ class Chatty(MemoryStore):
     """Tells again what it is told again."""
 
     def _note(self, noting: Noting | None, before: Endpoint | None, after: Endpoint) -> None:
-        self._data.told.clear()
+        self._data.sent.clear()
         super()._note(noting, before, after)
 
 
 class Hasty(MemoryStore):
     """Tells of what it has not done yet, and may not do."""
 
-    async def put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
+    async def _put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
         self._note(noting, None, endpoint)
-        return await super().put_endpoint(endpoint)
+        return await super()._put_endpoint(endpoint)
 
 
 def test_a_store_that_tells_twice_is_noticed(try_on: Try) -> None:

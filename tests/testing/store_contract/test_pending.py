@@ -14,8 +14,8 @@ Try = Callable[..., None]
 class Unfair(MemoryStore):
     """Gives the oldest task of all, whoever was served last."""
 
-    async def task(self, *args: object, **_: object) -> Task | None:
-        return await super().task(*args)  # type: ignore[arg-type]  # handed on
+    async def next_task(self, *args: object, **_: object) -> Task | None:
+        return await super().next_task(*args)  # type: ignore[arg-type]  # handed on
 
 
 @pytest.mark.parametrize(

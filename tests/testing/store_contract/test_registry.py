@@ -14,12 +14,12 @@ Try = Callable[..., None]
 class Generous(MemoryStore):
     """Lets keys that would expire before live until all the others do."""
 
-    async def revoke_keys_of(
+    async def revoke_keys(
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
         for known, key in self._data.api_keys.items():
             self._data.api_keys[known] = replace(key, expires_at=None)
-        return await super().revoke_keys_of(application, sessions=sessions, now=now, delay=delay)
+        return await super().revoke_keys(application, sessions=sessions, now=now, delay=delay)
 
 
 def test_a_store_that_lets_keys_live_longer_is_noticed(try_on: Try) -> None:

@@ -8,6 +8,7 @@ from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Stream
 from tarry.service.model.task import Work
+from tarry.service.store.kinds import Lanes
 from tarry.service.store.memory import MemoryStore
 from tarry.testing.store_machine import StoreMachine
 from tarry.testing.store_machine.deliver import LENGTH
@@ -91,7 +92,9 @@ def test_lanes_age_change_and_rest(play: StoreMachine) -> None:
     play.expire(worker=ONE, which=0, age=1.0, limit=2)
     assert states(play) == {State.READY: 1, State.FAILED: 2}
     play.change_lanes(worker=ONE, which=[0], standing=Standing.PARKED, failures=3)
-    row = play.ask(lambda side: side.store.lane(play.applications[0].id, play.endpoints[0].id))
+    row = play.ask(
+        lambda side: side.store.get(Lanes(play.applications[0].id), play.endpoints[0].id)
+    )
     assert row is not None
     assert (row.endpoint.standing, row.known.failures) == (Standing.PARKED, 3)
     play.rest(worker=ONE, which=[0, 1], emptied=True, short=False)

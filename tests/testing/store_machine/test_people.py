@@ -5,6 +5,7 @@ from collections.abc import Callable
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.listing import Cut, MessageFilter
 from tarry.service.model.task import Work
+from tarry.service.store.kinds import Messages
 from tarry.service.store.memory import MemoryStore
 from tarry.testing.store_machine import StoreMachine
 from tarry.testing.store_machine.people import MOST, Draft
@@ -20,7 +21,9 @@ def test_messages_are_added_to_both_stores(machine: Machine) -> None:
     play.begin(new=[PLAIN, KEYED, KEYED])
     assert len(play.messages) == 2, "the third is the second once more"
     (application, *_) = play.applications
-    listed = play.ask(lambda side: side.store.list_messages(application.id, Cut(), MessageFilter()))
+    listed = play.ask(
+        lambda side: side.store.page(Messages(application.id, MessageFilter()), Cut())
+    )
     assert listed is not None
     assert {message.id for message in listed.entries} == set(play.messages)
     play.teardown()
@@ -40,7 +43,7 @@ def test_what_is_there_is_changed_and_taken_away(machine: Machine) -> None:
     play.delete_an_application(which=1, sure=True)
     play.sweep(payloads=0.0, expired=0.0, messages=0.0, keys=0.0, notices=0.0)
     known = play.applications[0].id
-    kept = play.ask(lambda side: side.store.list_messages(known, Cut(), MessageFilter()))
+    kept = play.ask(lambda side: side.store.page(Messages(known, MessageFilter()), Cut()))
     assert kept is not None
     assert len(kept.entries) == 1, "a resend waits for it"
     play.teardown()

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from tarry.errors import NotFound
 from tarry.service.model.lane import Fetched, Stream, Want
 from tarry.service.model.task import Work
+from tarry.service.store.kinds import Endpoints
 from tarry.service.store.memory import MemoryStore
 from tarry.testing.samples import (
     NOON,
@@ -27,11 +28,11 @@ def sides(ahead: int) -> Sides:
 
     async def prepare() -> None:
         for store in (model, real):
-            await store.put_application(APPLICATION)
+            await store.put(APPLICATION)
         other = an_application(environment="org_other")
-        await real.put_application(other)
+        await real.put(other)
         for _ in range(ahead):
-            await real.put_endpoint(an_endpoint(other))
+            await real.put(an_endpoint(other))
 
     asyncio.run(prepare())
     return Sides(model, real, asyncio.run)
@@ -40,7 +41,7 @@ def sides(ahead: int) -> Sides:
 def test_lanes_have_their_own_numbers_on_each_side() -> None:
     both = sides(ahead=5)
     endpoint = an_endpoint(APPLICATION)
-    put = both.ask(lambda side: side.store.put_endpoint(endpoint))
+    put = both.ask(lambda side: side.store.put(endpoint))
     assert not isinstance(put, Exception)
     assert put.lane == 1
     assert both.model.there(Lane(1)) == 1
@@ -51,7 +52,7 @@ def test_lanes_have_their_own_numbers_on_each_side() -> None:
 def test_what_is_fetched_is_put_into_the_model_s_numbers() -> None:
     both = sides(ahead=5)
     endpoint, new = an_endpoint(APPLICATION), new_message(APPLICATION)
-    both.ask(lambda side: side.store.put_endpoint(endpoint))
+    both.ask(lambda side: side.store.put(endpoint))
     both.ask(lambda side: side.store.add([new]))
     wants = [Want(lane=1, stream=Stream.READY, limit=5)]
     fetched = both.ask(lambda side: side.store.fetch(side.there(wants), now=NOON, most_bytes=1000))
@@ -61,7 +62,7 @@ def test_what_is_fetched_is_put_into_the_model_s_numbers() -> None:
 
 
 def test_an_error_that_both_raise_is_an_answer() -> None:
-    answer = sides(ahead=0).ask(lambda side: side.store.endpoint(APPLICATION.id, "ep_none"))
+    answer = sides(ahead=0).ask(lambda side: side.store.get(Endpoints(APPLICATION.id), "ep_none"))
     assert isinstance(answer, NotFound)
 
 

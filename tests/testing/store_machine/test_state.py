@@ -14,7 +14,7 @@ from tarry.service.model.lane import Change, Fetched, Lease, Noting, Want
 from tarry.service.model.message import NewMessage
 from tarry.service.store.memory import MemoryStore
 from tarry.service.store.memory.data import Data
-from tarry.service.store.memory.outbox import Result
+from tarry.service.store.memory.ingest import Result
 from tarry.testing.store_machine import StoreMachine
 
 Machine = Callable[[type[MemoryStore]], type[StoreMachine]]
@@ -90,8 +90,10 @@ class AnyEpoch(MemoryStore):
 class Sleepy(MemoryStore):
     """Lets a lane rest to which more came than its owner knows."""
 
-    async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
-        return await super().rest(dict.fromkeys(lanes, 1_000_000), leases)
+    async def rest(
+        self, lanes: Mapping[int, int], leases: Iterable[Lease], *, doze: bool = False
+    ) -> set[int]:
+        return await super().rest(dict.fromkeys(lanes, 1_000_000), leases, doze=doze)
 
 
 class Forgetful(MemoryStore):
@@ -104,8 +106,8 @@ class Forgetful(MemoryStore):
 class Reviving(MemoryStore):
     """Brings deleted endpoints back."""
 
-    async def put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
-        put = await super().put_endpoint(endpoint, noting=noting)
+    async def _put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
+        put = await super()._put_endpoint(endpoint, noting=noting)
         lane = self._data.lanes[put.lane]
         if put.standing is Standing.DELETED:
             lane.endpoint = replace(put, standing=Standing.DISABLED)

@@ -24,6 +24,7 @@ from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.listing import Cut
 from tarry.service.model.message import NewMessage
+from tarry.service.store.kinds import Applications, Environments
 
 BATCH = 1000
 LOOK = 0.02
@@ -92,8 +93,9 @@ async def open_unused(db: str) -> AsyncIterator[Hooks]:
 
 
 async def _refuse_used(hooks: Hooks) -> None:
-    for environment in await hooks.store.environments():
-        for application in await hooks.store.list_applications(environment, Cut(limit=250)):
+    for environment in await hooks.store.read(Environments()):
+        page = await hooks.store.page(Applications(environment.id), Cut(limit=250))
+        for application in page.entries:
             if not (application.uid or "").startswith("bench"):
                 raise SettingsError("db", application.name, UNUSED)
 

@@ -23,6 +23,7 @@ from tarry.service.api.server import serving
 from tarry.service.hooks import Hooks
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.listing import Cut
+from tarry.service.store.kinds import Endpoints
 
 APPLICATION = "bench"
 KEY = "bench"
@@ -77,7 +78,7 @@ async def main(what: str, deliver_to: str | None = None) -> None:
 
 async def _endpoint(hooks: Hooks, url: str, standing: Standing) -> None:
     application = await hooks.application(APPLICATION)
-    if not await hooks.store.list_endpoints(application.id, Cut(limit=1)):
+    if not (await hooks.store.page(Endpoints(application.id), Cut(limit=1))).entries:
         await hooks.add_endpoint(application, url, standing=standing)
 
 

@@ -10,6 +10,14 @@ from tarry.errors import NotFound
 from tarry.service.explain import OVERDUE, is_overdue, origins_of, outlook
 from tarry.service.model.delivery import LIVE
 from tarry.service.model.listing import AttemptFilter, Cut, MessageFilter
+from tarry.service.store.kinds import (
+    Applications,
+    AttemptsTo,
+    Environments,
+    Lanes,
+    SealedEndpoints,
+    Undelivered,
+)
 
 if TYPE_CHECKING:
     from tarry.service.model.endpoint import Endpoint
@@ -24,9 +32,11 @@ MOST = 2_000
 async def backlog(store: "Store", *, now: float) -> list[Finding]:
     """Check the deliveries to all endpoints."""
     facts, after, apps = EndpointFacts(MOST), "", dict[str, str]()
-    while not facts.is_full and (found := await store.sealed(after=after, limit=PAGE)):
-        after = found[-1].id
-        for endpoint in found:
+    while not facts.is_full and (
+        endpoints := await store.read(SealedEndpoints(after=after, limit=PAGE))
+    ):
+        after = endpoints[-1].id
+        for endpoint in endpoints:
             if endpoint.application not in apps:
                 apps[endpoint.application] = await _called(store, endpoint.application)
             name = f"{apps[endpoint.application]} {endpoint.uid or endpoint.id}"
@@ -36,7 +46,7 @@ async def backlog(store: "Store", *, now: float) -> list[Finding]:
 
 async def _delivering(store: "Store", waiting: int) -> Finding:
     """Check whether any worker is running."""
-    if workers := await store.workers():
+    if workers := (await store.server()).workers:
         return ok("workers", f"running: {workers}")
     word = wrong if waiting else advice
     return word("workers", "no worker is running: start tarry serve or tarry worker")
@@ -44,31 +54,31 @@ async def _delivering(store: "Store", waiting: int) -> Finding:
 
 async def _called(store: "Store", application: str) -> str:
     """Return the application's uid, or its id if it has none; an endpoint has only the id."""
-    for environment in await store.environments():
+    for environment in await store.read(Environments()):
         with suppress(NotFound):
-            return (await store.application(environment, application)).uid or application
+            return (await store.get(Applications(environment.id), application)).uid or application
     return application
 
 
 async def _count(
     store: "Store", endpoint: "Endpoint", name: str, facts: EndpointFacts, now: float
 ) -> None:
-    row = await store.lane(endpoint.application, endpoint.id)
+    row = await store.get(Lanes(endpoint.application), endpoint.id)
     origins = await store.origins(origins_of(row))
     down = outlook(row, now=now, origins=origins).phase is Phase.OPEN
     facts.add(name, standing=endpoint.standing, down=down, waiting=row.waiting)
     facts.succeeded(row.known.accepted_at)
     # A lane saves the time of its last success only now and then, so look at the attempts as well.
     lately = AttemptFilter(message=MessageFilter(after=now - DAY), succeeded=True)
-    found = await store.list_attempts_to(endpoint, Cut(1, descending=True), lately)
-    for attempt, _ in found.entries:
+    page = await store.page(AttemptsTo(endpoint, lately), Cut(1, descending=True))
+    for attempt, _ in page.entries:
         facts.succeeded(attempt.at)
-    at_work = any(now - attempt.at < OVERDUE for attempt, _ in found.entries)
+    at_work = any(now - attempt.at < OVERDUE for attempt, _ in page.entries)
     if row.waiting:
         # Failed and scheduled deliveries are listed as well, so the oldest waiting one may be
         # beyond this page.
-        there = await store.undelivered(endpoint.application, lane=row.lane, limit=PAGE)
-        for _, one in there:
+        deliveries = await store.read(Undelivered(endpoint.application, lane=row.lane, limit=PAGE))
+        for _, one in deliveries:
             if one.state in LIVE:
                 facts.waits_since(one.accepted_at)
                 if not at_work and is_overdue(one, row, now=now, origins=origins):

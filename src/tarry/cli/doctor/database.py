@@ -87,7 +87,7 @@ async def _opened(settings: "Settings") -> AsyncIterator["Store"]:
 async def clock(store: "Store") -> Finding:
     """Compare the database's clock with this machine's."""
     before = time.time()
-    there = await store.clock()
+    there = (await store.server()).now
     after = time.time()
     apart = max(before - there, there - after, 0.0)
     if apart > SKEW:
@@ -100,11 +100,15 @@ async def clock(store: "Store") -> Finding:
 
 async def sealing(settings: "Settings", store: "Store") -> Finding:
     """Check that the sealing keys open the sealed secrets; this creates no keys."""
+    from tarry.service import Cut, kinds  # noqa: PLC0415  likewise
     from tarry.service.build import KEYS, key_path, make_hooks, scheme, seals_for  # noqa: PLC0415  it needs the extra
-    from tarry.service.model.listing import Cut  # noqa: PLC0415  likewise
 
-    sealed = await store.sealed(limit=1)
-    keyed = [one for one in await store.environments() if await store.list_keys(one, Cut(1))]
+    sealed = await store.read(kinds.SealedEndpoints(limit=1))
+    keyed = [
+        environment.id
+        for environment in await store.read(kinds.Environments())
+        if (await store.page(kinds.Keys(environment.id), Cut(1))).entries
+    ]
     beside = scheme(settings.db) == "sqlite" and not os.environ.get(KEYS)
     if beside and not key_path(settings.db).exists():
         if not sealed and not keyed:

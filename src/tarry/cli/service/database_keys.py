@@ -34,17 +34,17 @@ class DatabaseKeys:
 
     def list(self) -> Iterator[dict[str, Any]]:
         """Yield all keys in the order in which they were created."""
-        from tarry.service import open_hooks  # noqa: PLC0415  likewise
+        from tarry.service import Cut, kinds, open_hooks  # noqa: PLC0415  likewise
         from tarry.service.api.resources.environment.keys import told  # noqa: PLC0415  it needs the extra
-        from tarry.service.model.listing import Cut  # noqa: PLC0415  likewise
 
         @serving
         async def look() -> list[dict[str, Any]]:
             found, mark = list[dict[str, Any]](), ""
             async with open_hooks(self._db, migrate=False) as hooks:
-                while page := await hooks.store.list_keys(self._environment, Cut(PAGE, mark)):
-                    found += [_builtins(told(key)) for key in page]
-                    mark = page[-1].id
+                kind = kinds.Keys(self._environment)
+                while keys := (await hooks.store.page(kind, Cut(PAGE, mark))).entries:
+                    found += [_builtins(told(key)) for key in keys]
+                    mark = keys[-1].id
             return found
 
         return iter(look())

@@ -144,7 +144,7 @@ class Dispatcher:
         """
         while True:
             asked_at = self._source()
-            database = await self._store.clock()
+            database = (await self._store.server()).now
             if self._source() - asked_at <= self._limits.lease / 3:  # less does not count as a step
                 return Clock(database, self._source)
 

@@ -1,5 +1,7 @@
 """A claim: a request that is carried out once, however often it is sent."""
 
+from enum import Enum, auto
+
 from msgspec import Struct
 
 
@@ -28,3 +30,15 @@ class Claim(Struct, frozen=True, kw_only=True):
         """
         lapsed = self.status is None and self.until <= now
         return lapsed and self.fingerprint == other.fingerprint
+
+
+class ClaimEnd(Enum):
+    """How the holder of a claim ends it."""
+
+    ANSWERED = auto()
+    """The answer (`status`, `body`) is saved."""
+    RELEASED = auto()
+    """The claim is deleted, so that the next caller may try."""
+    LAPSED = auto()
+    """Its time ends at once. Only the same request can take it over, with its first `at`, because
+    the request may have been carried out already."""

@@ -129,13 +129,17 @@ class Task(Struct, frozen=True, kw_only=True):
         data = {COUNTED[self.work]: done} if self.work in COUNTED else self.data
         return replace(self, cursor=piece.cursor, done=done, data=data, finished_at=now)
 
-    def finished(self, data: dict[str, Any], now: float) -> "Task":
-        """Return the task with its result."""
-        return replace(self, data=data, finished_at=now)
+    def finished(self, result: "dict[str, Any] | Failure", now: float) -> "Task":
+        """Return the task with its result, or as failed with the reason."""
+        if isinstance(result, Failure):
+            return replace(self, failed=mend(result.why), finished_at=now)
+        return replace(self, data=result, finished_at=now)
 
-    def given_up(self, why: str, now: float) -> "Task":
-        """Return the task as failed, with the reason."""
-        return replace(self, failed=mend(why), finished_at=now)
+
+class Failure(Struct, frozen=True):
+    """Why a task could not be done."""
+
+    why: str
 
 
 def standing_for(new: Task, known: Iterable[Task], *, pending: int, most: int) -> Task:

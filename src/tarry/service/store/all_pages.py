@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Protocol, TypeVar
 
-from tarry.service.model.listing import Cut
+from tarry.service.model.listing import Cut, Found
 
 PAGE = 250
 """Entries of a page."""
@@ -20,10 +20,11 @@ class Listed(Protocol):
 Thing = TypeVar("Thing", bound=Listed)
 
 
-async def all_pages(ask: Callable[[Cut], Awaitable[list[Thing]]]) -> AsyncIterator[Thing]:
+async def all_pages(ask: Callable[[Cut], Awaitable[Found[Thing]]]) -> AsyncIterator[Thing]:
     """Yield all entries of a list, as they are when their page is read."""
-    found = await ask(Cut(PAGE))
-    while found:
-        for one in found:
-            yield one
-        found = await ask(Cut(PAGE, found[-1].id)) if len(found) == PAGE else []
+    entries = (await ask(Cut(PAGE))).entries
+    while entries:
+        for entry in entries:
+            yield entry
+        last = len(entries) < PAGE
+        entries = [] if last else (await ask(Cut(PAGE, entries[-1].id))).entries

@@ -13,30 +13,41 @@ Rules that hold for every method:
   unchanged. Text from outside (an attempt's `detail`, why a task failed) is repaired with `mend`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol, TypeVar  # the result of a task is JSON
 
 from msgspec import Struct
 
 from tarry.errors import BacklogFull, Conflict, NotFound
 from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.claim import Claim, ClaimEnd
+from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint
-from tarry.service.model.lane import Change, Fetched, LaneRow, Lease, Want
+from tarry.service.model.key import Key
+from tarry.service.model.lane import Change, Fetched, LaneRow, Lease, Noting, Want
+from tarry.service.model.listing import Cut, Found
 from tarry.service.model.message import Accepted, NewMessage
-from tarry.service.store.catalogue import Catalogue
-from tarry.service.store.history import History
-from tarry.service.store.listing import Listing
-from tarry.service.store.registry import Registry
-from tarry.service.store.tasks import Tasks
+from tarry.service.model.task import FIRST_TENANT, IN_PIECES, Failure, Task, Tenant, Work
+from tarry.service.store.kinds import (
+    Changeable,
+    DeletableKind,
+    ExpungeableKind,
+    Gettable,
+    NewRecord,
+    Paged,
+    Put,
+    Query,
+)
 
+Record = TypeVar("Record")
 NO_RECORDS: Mapping[str, bytes] = MappingProxyType({})
 TOO_LONG = 10
 """No lease lasts this many times its length. If one seems to, the clock was set back since."""
 
 
-class Outbox(Protocol):
+class Ingest(Protocol):
     """Accepts messages."""
 
     async def add(
@@ -70,15 +81,22 @@ class Outbox(Protocol):
         deliveries by itself, but looks for due times only when the lane is woken.
         """
 
-    async def expunge(self, application: str, message: str) -> None:
-        """Delete a message's payload; its live deliveries end as EXPUNGED when their turn comes.
 
-        Raises NotFound if the application has no such message.
-        """
+class Server(Struct, frozen=True):
+    """The database server, as it answers now.
+
+    `now` is its time in seconds since 1970; all times of the dispatcher use it. `started_at` is
+    when it was started, 0 if there is no server. That changes with a restart or a failover, and a
+    failover may lose the last commits. `workers` is the number of live workers.
+    """
+
+    now: float
+    started_at: float
+    workers: int
 
 
 class Queue(Protocol):
-    """Leases, lanes and deliveries for the dispatcher."""
+    """Leases, lanes, deliveries and tasks for the dispatcher."""
 
     async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
         """Take shards that are free or whose lease has ended, until `worker` owns `most` shards.
@@ -106,16 +124,10 @@ class Queue(Protocol):
     async def release(self, leases: Sequence[Lease]) -> None:
         """Give shards back that have no request in flight; shards lost meanwhile do not change."""
 
-    async def workers(self) -> int:
-        """Return the number of live workers."""
+    async def server(self) -> Server:
+        """Return the database's time, when its server was started, and how many workers live.
 
-    async def clock(self) -> float:
-        """Return the database's time in seconds since 1970. All times of the dispatcher use it."""
-
-    async def server_started_at(self) -> float:
-        """Return when the database server was started; 0 if there is no server.
-
-        The value changes with a restart or a failover, and a failover may lose the last commits.
+        One cheap query: the dispatcher compares its clock with the answer.
         """
 
     async def awake(self, shards: Sequence[int]) -> list[int]:
@@ -175,18 +187,17 @@ class Queue(Protocol):
         A `Change` of a lane is dropped unless a valid lease has its `epoch`; see `Change`.
         """
 
-    async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
+    async def rest(
+        self, lanes: Mapping[int, int], leases: Iterable[Lease], *, doze: bool = False
+    ) -> set[int]:
         """Put lanes to rest that have no live delivery and no resend; return the lanes at rest now.
 
         The mapping gives for each lane the `added` count that its owner knows. A lane that got more
         deliveries since then, or whose lease is stale, stays awake.
-        """
 
-    async def doze(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
-        """Let the next live delivery wake these lanes, as if at rest; return the lanes affected.
-
-        This is for lanes whose owner has read all their ready deliveries while some are still live.
-        The mapping and the leases are as in `rest`. `awake` returns these lanes all the same.
+        With `doze`, lanes with live deliveries and resends are affected too: the next live delivery
+        wakes them, as if they were at rest. This is for lanes whose owner has read all their ready
+        deliveries while some are still live. `awake` returns dozing lanes all the same.
         """
 
     async def expire(
@@ -219,6 +230,183 @@ class Queue(Protocol):
         A record named in `expected` is replaced only if it still equals the value given there. If
         there is no record yet, it is written in any case. All other records are always replaced.
         """
+
+    async def next_task(
+        self,
+        shards: Sequence[int],
+        works: Collection[Work] = IN_PIECES,
+        *,
+        after: Tenant = FIRST_TENANT,
+    ) -> Task | None:
+        """Return the oldest unfinished task of these kinds, of the next tenant in these shards.
+
+        Tenants are in the order of `Task.tenant`. The next tenant is the first one after `after`
+        that has such a task. None if there is no such tenant after it.
+        """
+
+    async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
+        """Do a task for at most `limit` more deliveries and save its progress, in one commit.
+
+        RECOVER makes FAILED deliveries READY again (reason REPLAYED, attempts 0, no memory and no
+        due time, `tries` kept, `accepted_at` now so that the age starts again). REPLAY_MISSING and
+        BULK_REPLAY do the same for messages that fit `Task.replays`, still have their payload and
+        need not wait for their `deliver_at`. If the endpoint wants such a message and has no
+        delivery of it, it gets a new one: READY, REPLAYED and accepted now. DISCARD ends live
+        deliveries as DISCARDED and removes resends. PURGE_CONTENT expunges an application's
+        messages.
+
+        Messages are processed in the order of acceptance, and by id within one instant. Messages
+        outside the task's time range should cost nothing, however many there are. The work
+        continues from the stored cursor, not from the one passed in. A finished task does not
+        change. Under a stale lease nothing is done.
+        """
+
+    async def finish(
+        self, task: Task, result: dict[str, Any] | Failure, *, now: float, lease: Lease
+    ) -> Task:
+        """Finish a task with its result, or with the reason why it failed; see `Task.finished`.
+
+        A finished task does not change. Under a stale lease nothing is done.
+        """
+
+    async def mark_sent(self, notices: Sequence[str]) -> None:
+        """Mark notices as sent; unknown ids are ignored."""
+
+
+class Records(Protocol):
+    """What people set up and look at. Each kind's docstring in `kinds` has its own rules."""
+
+    async def get(self, kind: Gettable[Record], known_as: str) -> Record:
+        """Return the record of a kind with this name; NotFound if there is none, or if deleted.
+
+        The name is an id, except for kinds that say otherwise.
+        """
+
+    async def page(self, kind: Paged[Record], cut: Cut) -> Found[Record]:
+        """Return a page of a list, in the direction that its cut gives.
+
+        The store examines no more entries than the cut allows. Entries that an index skips need
+        not count.
+        """
+
+    async def read(self, query: Query[Record]) -> list[Record]:
+        """Return the answer to a query: see the kinds that are a `Query`."""
+
+    async def create(self, record: NewRecord) -> None:
+        """Add a new record; Conflict if it exists."""
+
+    async def put(self, record: Put, *, noting: Noting | None = None) -> Put:
+        """Create a record or replace it; return it as it is stored.
+
+        The notices that `noting` returns for a change of an endpoint are saved in the same commit;
+        notices that were sent already stay marked as sent. No other kind has notices.
+        """
+
+    async def change(
+        self,
+        kind: Changeable[Record],
+        known_as: str,
+        change: Callable[[Record], Record],
+        *,
+        noting: Noting | None = None,
+    ) -> Record:
+        """Apply `change` to the stored record with this id; the result is saved as by `put`.
+
+        The record passed to `change` is locked until the commit. `change` may be called more than
+        once and on any thread. If it raises, the error is passed on and the store does not change.
+        The same holds for `noting`. Raises NotFound if there is no record with this id, or if it is
+        deleted.
+        """
+
+    async def delete(
+        self, kind: DeletableKind, known_as: str, *, now: float, noting: Noting | None = None
+    ) -> list[Task]:
+        """Delete the record with this id as of `now`; return the tasks that discard deliveries.
+
+        NotFound if there is none with this id or if it is deleted.
+        """
+
+
+class Actions(Protocol):
+    """What people do with messages, and what they count."""
+
+    async def cancel(self, application: str, message: str, *, now: float) -> int:
+        """End a message's live deliveries as CANCELLED; return their number.
+
+        NotFound if the application has no such message.
+        """
+
+    async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
+        """Request one more attempt before all other deliveries, and wake the lane.
+
+        `resend` is the id of the request. Raises NotFound if the endpoint's application has no such
+        message, or if the endpoint is deleted.
+        """
+
+    async def expunge(self, kind: ExpungeableKind, known_as: str) -> None:
+        """Delete the payload of a message, or the stored response of an attempt.
+
+        The live deliveries of the message end as EXPUNGED when their turn comes. The response is
+        replaced by EXPUNGED. Raises NotFound if there is no record with this id.
+        """
+
+    async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
+        """Save a task, wake its lane if it has one, and return the task.
+
+        With `most_pending`, a replay that another replay covers is not saved; the covering one is
+        returned instead (see `standing_for`). The check and the write are atomic.
+        """
+
+    async def count_deliveries(
+        self, endpoint: Endpoint, *, since: float, until: float
+    ) -> dict[tuple[State, bool], int]:
+        """Count deliveries accepted in [`since`, `until`) by state and whether they were tried.
+
+        The second part of a key says whether at least one attempt was made. Counts of 0 may be
+        left out.
+        """
+
+    async def count_attempts(
+        self, endpoint: Endpoint, *, since: float, until: float
+    ) -> tuple[int, int]:
+        """Return how many attempts in [`since`, `until`) succeeded, and how many failed."""
+
+    async def counts(self, lane: int) -> dict[State, int]:
+        """Return how many deliveries of a lane are in each state; zeros may be left out."""
+
+
+class Admission(Protocol):
+    """What the HTTP API needs to admit callers, and to carry each request out once."""
+
+    async def key(self, hashed: bytes) -> Key:
+        """Return the key with this hash, even if revoked; NotFound("key", "...") if none."""
+
+    async def revoke_keys(
+        self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
+    ) -> int:
+        """Revoke the keys to an application, all or those of some sessions; return their number.
+
+        With a `delay` they expire after that many seconds instead, unless they expire earlier.
+        """
+
+    async def keep(self, name: str, value: bytes, *, instead_of: bytes | None = None) -> bytes:
+        """Save a value under a name unless one exists; return the value that is stored now.
+
+        With `instead_of`, save it only in place of that value. The result is empty if no value is
+        stored.
+        """
+
+    async def claim(self, claim: Claim, *, now: float) -> Claim:
+        """Claim a key for a holder, and return the claim as it is stored then.
+
+        The caller is the holder of the returned claim if the key was free, or if the previous
+        holder had no answer by its `until` (compared with `now`) and the fingerprint is the same.
+        Otherwise the claim belongs to another holder, or has an answer. `at` and `fingerprint` are
+        always those of the first claim. Atomic: of several callers at once, one gets the key.
+        """
+
+    async def end_claim(self, claim: Claim, end: ClaimEnd) -> None:
+        """End a claim, if this holder still has it and it has no answer; see `ClaimEnd`."""
 
 
 class Retention(Struct, frozen=True, kw_only=True):
@@ -256,12 +444,6 @@ class Upkeep(Protocol):
         be removed yet: then the next call, better made later, continues behind them.
         """
 
-    async def sealed(self, *, after: str = "", limit: int = 100) -> list[Endpoint]:
-        """Return endpoints with sealed values, by id after `after`, to change the sealing key.
-
-        Deleted endpoints are left out.
-        """
-
     async def backup(self, target: Path) -> None:
         """Write a consistent copy while the store is in use; StoreError if it cannot."""
 
@@ -272,7 +454,7 @@ class Upkeep(Protocol):
         """Finish running work and close the database."""
 
 
-class Store(Outbox, Queue, Tasks, Catalogue, History, Listing, Registry, Upkeep, Protocol):
+class Store(Ingest, Queue, Records, Actions, Admission, Upkeep, Protocol):
     """The complete contract of a store."""
 
 

@@ -10,6 +10,7 @@ from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Stream
 from tarry.service.model.message import Accepted, Message
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import AllDeliveriesOf, Applications, Messages
 from tarry.testing.samples import (
     NOON,
     a_message,
@@ -55,12 +56,14 @@ class AddContract(Topic):
             payload_until=NOON + 99.5,
             content_type="text/plain; charset=utf-8",
         )
-        assert await scene.store.message(scene.application.id, message.id) == message
+        assert await scene.store.get(Messages(scene.application.id), message.id) == message
 
     @pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
     async def test_the_bytes_of_a_payload_are_untouched(self, scene: Scene, payload: bytes) -> None:
         message = await scene.add(payload=payload)
-        assert (await scene.store.message(scene.application.id, message.id)).payload == payload
+        assert (
+            await scene.store.get(Messages(scene.application.id), message.id)
+        ).payload == payload
         assert [due.payload for due in await scene.due()] == [payload]
 
     async def test_what_is_to_be_sent_says_of_which_type_it_is(self, scene: Scene) -> None:
@@ -96,7 +99,9 @@ class AddContract(Topic):
         assert [one.seq for one in await scene.due()] == [1, 2]
 
     async def test_a_deleted_application_takes_no_messages(self, scene: Scene) -> None:
-        await scene.store.delete_application(scene.application.id, now=NOON)
+        await scene.store.delete(
+            Applications(scene.application.environment), scene.application.id, now=NOON
+        )
         (answer,) = await scene.store.add([new_message(scene.application)])
         assert isinstance(answer, NotFound)
 
@@ -136,22 +141,24 @@ class AddContract(Topic):
         gone = await scene.add_endpoint()
         await scene.delete_endpoint(gone)
         message = await scene.add()
-        assert [to.id for to, _ in await scene.store.deliveries(message.id)] == [scene.endpoint.id]
+        assert [to.id for to, _ in await scene.store.read(AllDeliveriesOf(message.id))] == [
+            scene.endpoint.id
+        ]
 
     async def test_a_message_that_nobody_wants_is_kept(self, scene: Scene) -> None:
         application = an_application()
-        await scene.store.put_application(application)
+        await scene.store.put(application)
         new = new_message(application)
         assert await scene.store.add([new]) == [Accepted(new.message)]
-        assert await scene.store.message(application.id, new.message.id) == new.message
-        assert await scene.store.deliveries(new.message.id) == []
+        assert await scene.store.get(Messages(application.id), new.message.id) == new.message
+        assert await scene.store.read(AllDeliveriesOf(new.message.id)) == []
 
     async def test_an_event_id_is_given_once(self, scene: Scene) -> None:
         first = await scene.add(event_id="evt-1")
         (answer,) = await scene.store.add([new_message(scene.application, event_id="evt-1")])
         assert isinstance(answer, Conflict)
         assert (answer.kind, answer.key) == ("message", "evt-1")
-        assert await scene.store.message(scene.application.id, "evt-1") == first
+        assert await scene.store.get(Messages(scene.application.id), "evt-1") == first
         assert len(await scene.due()) == 1
 
     async def test_an_event_id_that_comes_twice_in_a_call_goes_to_the_first(
@@ -166,15 +173,15 @@ class AddContract(Topic):
     async def test_each_application_has_its_own_event_ids(self, scene: Scene) -> None:
         await scene.add(event_id="evt-1")
         application = an_application()
-        await scene.store.put_application(application)
+        await scene.store.put(application)
         new = new_message(application, event_id="evt-1")
         assert await scene.store.add([new]) == [Accepted(new.message)]
 
     async def test_a_full_backlog_turns_messages_away_until_it_shrinks(self, store: Store) -> None:
         scene = await Scene.set_up(store)
         application = an_application(most_waiting=2)
-        await store.put_application(application)
-        endpoint = await store.put_endpoint(an_endpoint(application))
+        await store.put(application)
+        endpoint = await store.put(an_endpoint(application))
         accepted = await _add_until_full(store, application.id)
         assert accepted >= 2, "fewer were accepted than may wait"
         assert (await scene.row(endpoint)).waiting == accepted
@@ -185,27 +192,27 @@ class AddContract(Topic):
 
     async def test_a_full_backlog_is_one_application_s_own(self, scene: Scene) -> None:
         full = an_application(most_waiting=0)
-        await scene.store.put_application(full)
+        await scene.store.put(full)
         new = [new_message(full), new_message(scene.application)]
         first, second = await scene.store.add(new)
         assert isinstance(first, BacklogFull)
         assert (first.application, first.allowed) == (full.id, 0)
         assert second == Accepted(new[1].message)
         with pytest.raises(NotFound):
-            await scene.store.message(full.id, new[0].message.id)
+            await scene.store.get(Messages(full.id), new[0].message.id)
 
     async def test_an_expunged_payload_is_gone_for_good(self, scene: Scene) -> None:
         message = await scene.add(payload=b"secret", deliver_at=NOON + 5)
-        await scene.store.expunge(scene.application.id, message.id)
-        assert (await scene.store.message(scene.application.id, message.id)).payload is None
+        await scene.store.expunge(Messages(scene.application.id), message.id)
+        assert (await scene.store.get(Messages(scene.application.id), message.id)).payload is None
         (due,) = await scene.due(Stream.WAITING, now=NOON + 5)
         assert (due.message, due.payload) == (message.id, None)
 
     async def test_nobody_expunges_a_message_of_another_application(self, scene: Scene) -> None:
         message = await scene.add()
         with pytest.raises(NotFound):
-            await scene.store.expunge("app_other", message.id)
-        assert await scene.store.message(scene.application.id, message.id) == message
+            await scene.store.expunge(Messages("app_other"), message.id)
+        assert await scene.store.get(Messages(scene.application.id), message.id) == message
 
 
 async def _add_until_full(store: Store, application: str) -> int:

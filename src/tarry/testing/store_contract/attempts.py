@@ -9,6 +9,7 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.ids import ATTEMPT, made_at
 from tarry.service.model.listing import AttemptFilter, Cut, MessageFilter
 from tarry.service.model.message import Message
+from tarry.service.store.kinds import AllAttemptsOf, AttemptsOf, AttemptsTo
 from tarry.testing.samples import (
     an_attempt,
     delivered,
@@ -39,10 +40,10 @@ class AttemptsContract(Topic):
         gone = await scene.row(second)
 
         async def ask_to(cut: Cut) -> list[tuple[Attempt, Message]]:
-            return (await store.list_attempts_to(scene.endpoint, cut, AttemptFilter())).entries
+            return (await store.page(AttemptsTo(scene.endpoint, AttemptFilter()), cut)).entries
 
         async def ask_of(cut: Cut) -> list[tuple[Attempt, Endpoint]]:
-            return (await store.list_attempts_of(one.id, cut, AttemptFilter())).entries
+            return (await store.page(AttemptsOf(one.id, AttemptFilter()), cut)).entries
 
         to = [(attempt, message) for attempt, message, at in made if at is scene.endpoint]
         await check_pages(ask_to, to, lambda pair: pair[0].id)
@@ -57,11 +58,11 @@ class AttemptsContract(Topic):
         await check_pages(ask_of, of, lambda pair: pair[0].id)
         for lane in (scene.lane, second.lane):
             wanted = AttemptFilter(lane=lane)
-            found = (await store.list_attempts_of(one.id, ALL, wanted)).entries
+            found = (await store.page(AttemptsOf(one.id, wanted), ALL)).entries
             assert found == [pair for pair in of if pair[0].lane == lane]
-        none = await store.list_attempts_to(scene.endpoint, ALL, AttemptFilter(lane=-1))
+        none = await store.page(AttemptsTo(scene.endpoint, AttemptFilter(lane=-1)), ALL)
         assert none.entries == []
-        assert (await store.list_attempts_of("msg_nobody", ALL, AttemptFilter())).entries == []
+        assert (await store.page(AttemptsOf("msg_nobody", AttemptFilter()), ALL)).entries == []
 
     async def test_attempts_are_chosen_by_what_came_of_them_and_their_messages(
         self, scene: Scene
@@ -102,9 +103,9 @@ class AttemptsContract(Topic):
             of = [(made[place], scene.endpoint) for place in places]
             for limit in (1, 2, 100):
                 cut = Cut(limit=limit)
-                here = await store.list_attempts_to(scene.endpoint, cut, wanted)
+                here = await store.page(AttemptsTo(scene.endpoint, wanted), cut)
                 assert here.entries == to[:limit]
-                there = await store.list_attempts_of(message.id, cut, wanted)
+                there = await store.page(AttemptsOf(message.id, wanted), cut)
                 assert there.entries == of[:limit]
 
     async def test_one_attempt_is_found_by_its_message(self, scene: Scene) -> None:
@@ -113,10 +114,10 @@ class AttemptsContract(Topic):
         due = (await scene.due())[0]
         attempt = an_attempt(due, body=b"secret")
         await scene.settle(delivered(due, attempt=attempt))
-        assert await store.attempt(message.id, attempt.id) == (attempt, scene.endpoint)
+        assert await store.get(AttemptsOf(message.id), attempt.id) == (attempt, scene.endpoint)
         for asked, known in [(other.id, attempt.id), (message.id, "atmpt_no"), ("msg_no", "x")]:
             with pytest.raises(NotFound, match=known):
-                await store.attempt(asked, known)
+                await store.get(AttemptsOf(asked), known)
 
     async def test_what_an_endpoint_answered_can_be_forgotten(self, scene: Scene) -> None:
         store = scene.store
@@ -124,12 +125,12 @@ class AttemptsContract(Topic):
         one, two = [an_attempt(due, body=b"secret") for due in await scene.due()]
         due = await scene.due()
         await scene.settle(delivered(due[0], attempt=one), delivered(due[1], attempt=two))
-        await store.expunge_attempt(message.id, one.id)
-        await store.expunge_attempt(message.id, one.id)
+        await store.expunge(AttemptsOf(message.id), one.id)
+        await store.expunge(AttemptsOf(message.id), one.id)
         forgotten = replace(one, body=EXPUNGED)
-        assert await store.attempt(message.id, one.id) == (forgotten, scene.endpoint)
-        assert await store.attempts(message.id) == [forgotten]
-        assert await store.attempts(other.id) == [two]
+        assert await store.get(AttemptsOf(message.id), one.id) == (forgotten, scene.endpoint)
+        assert await store.read(AllAttemptsOf(message.id)) == [forgotten]
+        assert await store.read(AllAttemptsOf(other.id)) == [two]
         for asked, known in [(other.id, one.id), (message.id, "atmpt_no"), ("msg_no", "x")]:
             with pytest.raises(NotFound, match=known):
-                await store.expunge_attempt(asked, known)
+                await store.expunge(AttemptsOf(asked), known)

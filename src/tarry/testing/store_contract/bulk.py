@@ -10,7 +10,8 @@ from tarry.service.model.lane import Stream
 from tarry.service.model.listing import MessageFilter
 from tarry.service.model.message import Message, NewMessage
 from tarry.service.model.replay import Fate, ReplayFilter
-from tarry.service.model.task import STATISTICS, Task, Work
+from tarry.service.model.task import STATISTICS, Failure, Task, Work
+from tarry.service.store.kinds import AllDeliveriesOf, Messages, Tasks
 from tarry.testing.samples import (
     ALL_SHARDS,
     ENVIRONMENT,
@@ -119,7 +120,7 @@ class BulkContract(Topic):
         late = await scene.add_endpoint(event_types=("a",), channels=("eu",))
         assert (await _replay(scene, ReplayFilter(), late)).done == 1
         assert [one.message for one in await scene.due(lane=late.lane)] == [wanted.id]
-        found = await scene.store.deliveries(wanted.id)
+        found = await scene.store.read(AllDeliveriesOf(wanted.id))
         assert {endpoint.id for endpoint, _ in found} == {scene.endpoint.id, late.id}
 
     async def test_what_went_to_an_endpoint_goes_again_whatever_it_wants_now(
@@ -127,7 +128,7 @@ class BulkContract(Topic):
     ) -> None:
         await scene.add(event_type="a")
         await scene.settle(*map(delivered, await scene.due()))
-        await scene.store.put_endpoint(replace(scene.endpoint, event_types=("b",)))
+        await scene.store.put(replace(scene.endpoint, event_types=("b",)))
         assert (await _replay(scene, ReplayFilter())).done == 1
 
     async def test_what_has_no_payload_or_must_wait_for_its_time_stays_as_it_is(
@@ -135,7 +136,7 @@ class BulkContract(Topic):
     ) -> None:
         expunged = await scene.add()
         await scene.settle(*map(delivered, await scene.due()))
-        await scene.store.expunge(scene.application.id, expunged.id)
+        await scene.store.expunge(Messages(scene.application.id), expunged.id)
         scheduled = await scene.add(deliver_at=NOON + 51)
         late = await scene.add_endpoint()
         before = await scene.delivery(scheduled)
@@ -164,16 +165,16 @@ class BulkContract(Topic):
         store = scene.store
         task = _a_count(work)
         await store.add_task(task)
-        assert await store.get_task(task.id) == task
-        assert await store.task(ALL_SHARDS) is None
-        assert await store.task(ALL_SHARDS, STATISTICS) == task
+        assert await store.get(Tasks(ENVIRONMENT), task.id) == task
+        assert await store.next_task(ALL_SHARDS) is None
+        assert await store.next_task(ALL_SHARDS, STATISTICS) == task
         others = [shard for shard in ALL_SHARDS if shard != shard_of("")]
-        assert await store.task(others, STATISTICS) is None
+        assert await store.next_task(others, STATISTICS) is None
         for other in STATISTICS - {work}:
-            assert await store.task(ALL_SHARDS, {other}) is None
+            assert await store.next_task(ALL_SHARDS, {other}) is None
         replay = await _put(scene)
-        assert await store.task(ALL_SHARDS, STATISTICS) == task
-        assert await store.task(ALL_SHARDS) == replay
+        assert await store.next_task(ALL_SHARDS, STATISTICS) == task
+        assert await store.next_task(ALL_SHARDS) == replay
 
     async def test_a_count_is_finished_with_what_came_out(self, scene: Scene) -> None:
         store, task = scene.store, _a_count(Work.APP_STATS)
@@ -182,8 +183,8 @@ class BulkContract(Topic):
         data = {"apps": [{"count": 3, "share": 0.5, "name": "é"}], "none": None}
         done = await store.finish(task, data, now=NOON + 5, lease=lease)
         assert done == replace(task, data=data, finished_at=NOON + 5)
-        assert await store.get_task(task.id) == done
-        assert await store.task(ALL_SHARDS, STATISTICS) is None
+        assert await store.get(Tasks(ENVIRONMENT), task.id) == done
+        assert await store.next_task(ALL_SHARDS, STATISTICS) is None
         again = await store.finish(task, {}, now=NOON + 6, lease=lease)
         assert again == done, "it stays as it was finished"
 
@@ -197,20 +198,22 @@ class BulkContract(Topic):
         await later(LENGTH + 1)
         await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
         assert await scene.store.finish(task, {}, now=NOON, lease=leases[True]) == task
-        assert await scene.store.get_task(task.id) == task
+        assert await scene.store.get(Tasks(ENVIRONMENT), task.id) == task
 
     async def test_a_task_that_is_given_up_makes_room_for_the_next(self, scene: Scene) -> None:
         message = await scene.add()
         await scene.settle(*map(failed, await scene.due()))
         first = await _put(scene, created_at=NOON)
         second = await _put(scene, created_at=NOON + 1)
-        left = await scene.store.give_up(first, "it won't do", now=NOON + 5, lease=scene.lease)
+        left = await scene.store.finish(
+            first, Failure("it won't do"), now=NOON + 5, lease=scene.lease
+        )
         assert left == replace(first, failed="it won't do", finished_at=NOON + 5)
-        assert await scene.store.get_task(first.id) == left
-        assert await scene.store.task(ALL_SHARDS) == second
+        assert await scene.store.get(Tasks(ENVIRONMENT), first.id) == left
+        assert await scene.store.next_task(ALL_SHARDS) == second
         assert await scene.store.advance(first, now=NOON, limit=9, lease=scene.lease) == left
         assert (await scene.delivery(message)).state is State.FAILED
-        again = await scene.store.give_up(first, "again", now=NOON + 6, lease=scene.lease)
+        again = await scene.store.finish(first, Failure("again"), now=NOON + 6, lease=scene.lease)
         assert again == left, "it stays as it was given up"
 
     async def test_nothing_is_given_up_under_a_stale_lease(
@@ -219,34 +222,36 @@ class BulkContract(Topic):
         task = await _put(scene)
         await later(LENGTH + 1)
         await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
-        assert await scene.store.give_up(task, "why", now=NOON, lease=scene.lease) == task
-        assert await scene.store.get_task(task.id) == task
+        assert await scene.store.finish(task, Failure("why"), now=NOON, lease=scene.lease) == task
+        assert await scene.store.get(Tasks(ENVIRONMENT), task.id) == task
 
     async def test_the_lease_of_another_shard_advances_nothing(self, scene: Scene) -> None:
         task = await _put(scene)
         other = next(one for one in scene.leases if one.shard != scene.application.shard)
         assert await scene.store.advance(task, now=NOON, limit=9, lease=other) == task
-        assert await scene.store.give_up(task, "why", now=NOON, lease=other) == task
+        assert await scene.store.finish(task, Failure("why"), now=NOON, lease=other) == task
 
     async def test_payloads_of_an_application_are_purged_in_pieces(self, scene: Scene) -> None:
         other = an_application()
-        await scene.store.put_application(other)
+        await scene.store.put(other)
         kept = new_message(other).message
         await scene.store.add([NewMessage(kept)])
         old = [await scene.add(accepted_at=NOON - 1) for _ in range(5)]
         new = await scene.add(accepted_at=NOON)
-        await scene.store.expunge(scene.application.id, old[1].id)
+        await scene.store.expunge(Messages(scene.application.id), old[1].id)
         task = await _purge(scene, until=NOON)
-        assert await scene.store.task([scene.application.shard]) == task
+        assert await scene.store.next_task([scene.application.shard]) == task
         done = []
         while task.finished_at is None:
             task = await scene.store.advance(task, now=NOON + 50, limit=3, lease=scene.lease)
             done.append(task.done)
         assert done[:2] == [3, 4], done
         assert task.data == {"messagesPurged": 4}
-        found = [await scene.store.message(scene.application.id, one.id) for one in (*old, new)]
+        found = [
+            await scene.store.get(Messages(scene.application.id), one.id) for one in (*old, new)
+        ]
         assert [one.payload for one in found] == [*[None] * 5, new.payload]
-        assert await scene.store.message(other.id, kept.id) == kept
+        assert await scene.store.get(Messages(other.id), kept.id) == kept
         assert (await scene.row()).waiting == 6, "what waits ends when its turn comes"
 
     async def test_a_purge_needs_the_lease_of_its_application(
@@ -257,7 +262,7 @@ class BulkContract(Topic):
         await later(LENGTH + 1)
         await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
         assert await scene.store.advance(task, now=NOON, limit=9, lease=scene.lease) == task
-        assert await scene.store.message(scene.application.id, message.id) == message
+        assert await scene.store.get(Messages(scene.application.id), message.id) == message
 
 
 async def _put(scene: Scene, **values: float) -> Task:
@@ -299,11 +304,11 @@ async def _finish(scene: Scene, task: Task) -> Task:
 async def _every_fate(scene: Scene) -> dict[str, Message]:
     """Add one message for each fate at the endpoint; return them by name."""
     made: dict[str, Message] = {}
-    await scene.store.put_endpoint(replace(scene.endpoint, event_types=()))
+    await scene.store.put(replace(scene.endpoint, event_types=()))
     made["missing"] = await scene.add()
-    await scene.store.put_endpoint(replace(scene.endpoint, standing=Standing.DISABLED))
+    await scene.store.put(replace(scene.endpoint, standing=Standing.DISABLED))
     made["skipped"] = await scene.add()
-    await scene.store.put_endpoint(scene.endpoint)
+    await scene.store.put(scene.endpoint)
     for name in ("delivered", "failed", "waiting", "ready", "cancelled"):
         made[name] = await scene.add()
     one, two, three, *_ = await scene.due()
@@ -325,5 +330,5 @@ def _a_count(work: Work) -> Task:
 
 async def _found(scene: Scene, message: Message) -> Delivery | None:
     """Return a message's delivery at the endpoint, if it has one."""
-    found = await scene.store.deliveries(message.id)
+    found = await scene.store.read(AllDeliveriesOf(message.id))
     return next((one for endpoint, one in found if endpoint.id == scene.endpoint.id), None)

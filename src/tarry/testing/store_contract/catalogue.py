@@ -11,6 +11,15 @@ from tarry.service.model.endpoint import Standing
 from tarry.service.model.listing import Cut
 from tarry.service.model.task import discarding
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import (
+    Applications,
+    Endpoints,
+    Environment,
+    Environments,
+    Messages,
+    PolicyVersion,
+    PolicyVersions,
+)
 from tarry.testing.samples import (
     ENVIRONMENT,
     NOON,
@@ -31,23 +40,29 @@ class CatalogueContract(Topic):
     """Saved values are found, missing ones raise NotFound, and a taken uid raises Conflict."""
 
     async def test_environments_are_there_with_their_policies(self, store: Store) -> None:
-        assert await store.environments() == []
-        await store.put_environment("org_b", policy='{"attempts": 3}')
-        await store.put_environment("org_a")
-        assert sorted(await store.environments()) == ["org_a", "org_b"]
-        assert await store.environment_policy("org_b") == '{"attempts": 3}'
-        assert await store.environment_policy("org_a") is None
-        await store.put_environment("org_b")
-        assert await store.environment_policy("org_b") is None
-        assert sorted(await store.environments()) == ["org_a", "org_b"]
+        assert [environment.id for environment in await store.read(Environments())] == []
+        await store.put(Environment("org_b", '{"attempts": 3}'))
+        await store.put(Environment("org_a"))
+        assert sorted([environment.id for environment in await store.read(Environments())]) == [
+            "org_a",
+            "org_b",
+        ]
+        assert (await store.get(Environments(), "org_b")).policy == '{"attempts": 3}'
+        assert (await store.get(Environments(), "org_a")).policy is None
+        await store.put(Environment("org_b"))
+        assert (await store.get(Environments(), "org_b")).policy is None
+        assert sorted([environment.id for environment in await store.read(Environments())]) == [
+            "org_a",
+            "org_b",
+        ]
 
     async def test_an_environment_that_is_there_is_not_made_anew(self, store: Store) -> None:
-        await store.add_environment("org_a")
-        assert await store.environments() == ["org_a"]
-        await store.put_environment("org_a", policy='{"attempts": 3}')
-        await store.add_environment("org_a")
-        assert await store.environments() == ["org_a"]
-        assert await store.environment_policy("org_a") == '{"attempts": 3}'
+        await store.create(Environment("org_a"))
+        assert [environment.id for environment in await store.read(Environments())] == ["org_a"]
+        await store.put(Environment("org_a", '{"attempts": 3}'))
+        await store.create(Environment("org_a"))
+        assert [environment.id for environment in await store.read(Environments())] == ["org_a"]
+        assert (await store.get(Environments(), "org_a")).policy == '{"attempts": 3}'
 
     async def test_an_application_is_kept_as_it_was_put(self, scene: Scene) -> None:
         plain = an_application()
@@ -62,73 +77,91 @@ class CatalogueContract(Topic):
             updated_at=NOON + 0.25,
         )
         for application in (plain, full, replace(full, name="new", metadata={}, rate=None)):
-            await scene.store.put_application(application)
-            assert await scene.store.application(ENVIRONMENT, application.id) == application
-        assert (await scene.store.application(ENVIRONMENT, TEXT)).id == full.id
+            await scene.store.put(application)
+            assert await scene.store.get(Applications(ENVIRONMENT), application.id) == application
+        assert (await scene.store.get(Applications(ENVIRONMENT), TEXT)).id == full.id
 
     async def test_an_application_is_one_environment_s_own(self, scene: Scene) -> None:
-        await scene.store.put_application(replace(scene.application, uid="acme"))
+        await scene.store.put(replace(scene.application, uid="acme"))
         for known_as in (scene.application.id, "acme"):
             with pytest.raises(NotFound) as caught:
-                await scene.store.application("org_other", known_as)
+                await scene.store.get(Applications("org_other"), known_as)
             assert (caught.value.kind, caught.value.id) == ("application", known_as)
+
+    async def test_nobody_changes_or_deletes_an_application_of_another_environment(
+        self, scene: Scene
+    ) -> None:
+        known, elsewhere = scene.application.id, Applications("org_other")
+        with pytest.raises(NotFound):
+            await scene.store.change(elsewhere, known, lambda stored: replace(stored, name="x"))
+        with pytest.raises(NotFound):
+            await scene.store.delete(elsewhere, known, now=NOON)
+        assert await scene.store.get(Applications(ENVIRONMENT), known) == scene.application
+        stored = await scene.store.get(Endpoints(known), scene.endpoint.id)
+        assert stored == scene.endpoint
 
     async def test_a_uid_of_an_application_is_given_once_in_an_environment(
         self, scene: Scene
     ) -> None:
         first = an_application(uid="acme")
-        await scene.store.put_application(first)
-        await scene.store.put_application(first)
+        await scene.store.put(first)
+        await scene.store.put(first)
         with pytest.raises(Conflict) as caught:
-            await scene.store.put_application(an_application(uid="acme"))
+            await scene.store.put(an_application(uid="acme"))
         assert (caught.value.kind, caught.value.key) == ("application", "acme")
         with pytest.raises(Conflict):
-            await scene.store.put_application(replace(scene.application, uid="acme"))
-        found = await scene.store.application(ENVIRONMENT, scene.application.id)
+            await scene.store.put(replace(scene.application, uid="acme"))
+        found = await scene.store.get(Applications(ENVIRONMENT), scene.application.id)
         assert found == scene.application
         with pytest.raises(Conflict):
-            await scene.store.change_application(
-                scene.application.id, lambda stored: replace(stored, uid="acme")
+            await scene.store.change(
+                Applications(scene.application.environment),
+                scene.application.id,
+                lambda stored: replace(stored, uid="acme"),
             )
-        await scene.store.put_environment("org_other")
-        await scene.store.put_application(an_application(environment="org_other", uid="acme"))
+        await scene.store.put(Environment("org_other"))
+        await scene.store.put(an_application(environment="org_other", uid="acme"))
 
     async def test_an_id_goes_before_a_uid_that_looks_like_it(self, scene: Scene) -> None:
         store, application, endpoint = scene.store, scene.application, scene.endpoint
-        await store.put_application(an_application(uid=application.id))
-        assert await store.application(ENVIRONMENT, application.id) == application
-        await store.put_endpoint(an_endpoint(application, uid=endpoint.id))
-        assert await store.endpoint(application.id, endpoint.id) == endpoint
+        await store.put(an_application(uid=application.id))
+        assert await store.get(Applications(ENVIRONMENT), application.id) == application
+        await store.put(an_endpoint(application, uid=endpoint.id))
+        assert await store.get(Endpoints(application.id), endpoint.id) == endpoint
         message = await scene.add()
         await scene.add(event_id=message.id)
-        assert await store.message(application.id, message.id) == message
+        assert await store.get(Messages(application.id), message.id) == message
 
     async def test_a_deleted_application_is_not_found_and_its_uid_is_free(
         self, scene: Scene
     ) -> None:
         application = replace(scene.application, uid="acme")
-        await scene.store.put_application(application)
+        await scene.store.put(application)
         before = await scene.add_endpoint()
         await scene.delete_endpoint(before)
         changed = await scene.row(before)
-        gone = await scene.store.delete_application(application.id, now=NOON + 5)
+        gone = await scene.store.delete(
+            Applications(application.environment), application.id, now=NOON + 5
+        )
         deleted = scene.endpoint.stand(Standing.DELETED, NOON + 5)
         assert gone == [discarding(deleted, ENVIRONMENT)], "those that were not deleted before"
         assert await scene.row(before) == changed
         assert (await scene.row()).endpoint == deleted
         for known_as in (application.id, "acme"):
             with pytest.raises(NotFound):
-                await scene.store.application(ENVIRONMENT, known_as)
-        assert await scene.store.list_applications(ENVIRONMENT, Cut()) == []
+                await scene.store.get(Applications(ENVIRONMENT), known_as)
+        assert (await scene.store.page(Applications(ENVIRONMENT), Cut())).entries == []
         with pytest.raises(NotFound):
-            await scene.store.endpoint(application.id, scene.endpoint.id)
+            await scene.store.get(Endpoints(application.id), scene.endpoint.id)
         with pytest.raises(NotFound):
-            await scene.store.put_endpoint(an_endpoint(application))
+            await scene.store.put(an_endpoint(application))
         with pytest.raises(NotFound):
-            await scene.store.put_application(application)
+            await scene.store.put(application)
         with pytest.raises(NotFound):
-            await scene.store.delete_application(application.id, now=NOON)
-        await scene.store.put_application(an_application(uid="acme"))
+            await scene.store.delete(
+                Applications(application.environment), application.id, now=NOON
+            )
+        await scene.store.put(an_application(uid="acme"))
 
     async def test_the_states_of_a_lane_are_counted(self, scene: Scene) -> None:
         await scene.store.add([new_message(scene.application) for _ in range(5)])
@@ -144,10 +177,10 @@ class CatalogueContract(Topic):
 
     async def test_a_message_is_one_application_s_own(self, scene: Scene) -> None:
         message = await scene.add(event_id="evt-1")
-        assert await scene.store.message(scene.application.id, "evt-1") == message
+        assert await scene.store.get(Messages(scene.application.id), "evt-1") == message
         for known_as in (message.id, "evt-1"):
             with pytest.raises(NotFound) as caught:
-                await scene.store.message("app_other", known_as)
+                await scene.store.get(Messages("app_other"), known_as)
             assert (caught.value.kind, caught.value.id) == ("message", known_as)
 
     async def test_cancelling_ends_what_is_live_of_a_message(self, scene: Scene) -> None:
@@ -168,11 +201,11 @@ class CatalogueContract(Topic):
             await scene.store.cancel("app_other", other.id, now=NOON)
 
     async def test_policies_are_kept_by_version(self, scene: Scene) -> None:
-        await scene.store.put_policy("v1", '{"attempts": 3}')
-        await scene.store.put_policy("v1", '{"attempts": 3}')
-        assert await scene.store.policy("v1") == '{"attempts": 3}'
+        await scene.store.put(PolicyVersion("v1", '{"attempts": 3}'))
+        await scene.store.put(PolicyVersion("v1", '{"attempts": 3}'))
+        assert (await scene.store.get(PolicyVersions(), "v1")).document == '{"attempts": 3}'
         with pytest.raises(NotFound) as caught:
-            await scene.store.policy("v2")
+            await scene.store.get(PolicyVersions(), "v2")
         assert (caught.value.kind, caught.value.id) == ("policy", "v2")
 
     async def test_what_was_learned_of_origins_is_kept(self, scene: Scene) -> None:

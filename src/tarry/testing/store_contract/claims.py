@@ -4,7 +4,7 @@ import asyncio
 
 from msgspec.structs import replace
 
-from tarry.service.model.claim import Claim
+from tarry.service.model.claim import Claim, ClaimEnd
 from tarry.service.store.contract import Retention, Store
 from tarry.testing.samples import NOON, a_claim
 from tarry.testing.store_contract.topic import Topic
@@ -60,62 +60,62 @@ class ClaimsContract(Topic):
     async def test_an_answer_is_everybodys(self, store: Store, other: Store) -> None:
         claim = await store.claim(a_claim("first"), now=NOON)
         answered = replace(claim, status=201, body=b'{"id": 1}\x00\xff')
-        await store.answer(answered)
+        await store.end_claim(answered, ClaimEnd.ANSWERED)
         assert await other.claim(a_claim("second"), now=NOON + 1) == answered
         late = a_claim("third", at=NOON + 99, until=NOON + 109)
         assert await other.claim(late, now=NOON + 99) == answered, "it has no end"
 
     async def test_an_answer_is_given_once(self, store: Store) -> None:
         claim = await store.claim(a_claim("first"), now=NOON)
-        await store.answer(replace(claim, status=201, body=b"one"))
-        await store.answer(replace(claim, status=500, body=b"two"))
+        await store.end_claim(replace(claim, status=201, body=b"one"), ClaimEnd.ANSWERED)
+        await store.end_claim(replace(claim, status=500, body=b"two"), ClaimEnd.ANSWERED)
         found = await store.claim(claim, now=NOON)
         assert (found.status, found.body) == (201, b"one")
 
     async def test_an_answer_of_one_who_was_replaced_is_dropped(self, store: Store) -> None:
         late = await store.claim(a_claim("late"), now=NOON)
         taken = await store.claim(a_claim("next", until=NOON + 30), now=NOON + 11)
-        await store.answer(replace(late, status=500, body=b"too late"))
+        await store.end_claim(replace(late, status=500, body=b"too late"), ClaimEnd.ANSWERED)
         assert await store.claim(late, now=NOON + 12) == taken
-        await store.answer(replace(taken, status=201))
+        await store.end_claim(replace(taken, status=201), ClaimEnd.ANSWERED)
         assert (await store.claim(late, now=NOON + 12)).status == 201
 
     async def test_one_who_was_not_replaced_may_answer_late(self, store: Store) -> None:
         late = await store.claim(a_claim("late"), now=NOON)
-        await store.answer(replace(late, status=201, body=b"at last"))
+        await store.end_claim(replace(late, status=201, body=b"at last"), ClaimEnd.ANSWERED)
         assert (await store.claim(a_claim("next"), now=NOON + 99)).body == b"at last"
 
     async def test_one_who_lets_go_leaves_nothing(self, store: Store) -> None:
         first = await store.claim(a_claim("first"), now=NOON)
-        await store.release_claim(first)
+        await store.end_claim(first, ClaimEnd.RELEASED)
         second = a_claim("second", fingerprint=b"another", at=NOON + 1)
         assert await store.claim(second, now=NOON + 1) == second
 
     async def test_only_the_holder_can_let_go_and_not_after_the_answer(self, store: Store) -> None:
         first = await store.claim(a_claim("first"), now=NOON)
-        await store.release_claim(a_claim("second"))
+        await store.end_claim(a_claim("second"), ClaimEnd.RELEASED)
         assert await store.claim(a_claim("second"), now=NOON) == first
         answered = replace(first, status=204)
-        await store.answer(answered)
-        await store.release_claim(first)
+        await store.end_claim(answered, ClaimEnd.ANSWERED)
+        await store.end_claim(first, ClaimEnd.RELEASED)
         assert await store.claim(a_claim("second"), now=NOON) == answered
 
     async def test_one_who_does_not_know_what_was_done_passes_it_on(self, store: Store) -> None:
         first = await store.claim(a_claim("first"), now=NOON)
-        await store.lapse_claim(a_claim("second"))
+        await store.end_claim(a_claim("second"), ClaimEnd.LAPSED)
         assert await store.claim(a_claim("second"), now=NOON) == first, "it is not theirs"
-        await store.lapse_claim(first)
+        await store.end_claim(first, ClaimEnd.LAPSED)
         other = await store.claim(a_claim("third", fingerprint=b"another"), now=NOON)
         assert other.fingerprint == first.fingerprint
         second = a_claim("second", at=NOON + 1, until=NOON + 11)
         taken = await store.claim(second, now=NOON + 1)
         assert taken == replace(second, at=first.at)
-        await store.answer(replace(taken, status=201))
-        await store.lapse_claim(taken)
+        await store.end_claim(replace(taken, status=201), ClaimEnd.ANSWERED)
+        await store.end_claim(taken, ClaimEnd.LAPSED)
         assert (await store.claim(first, now=NOON + 1)).status == 201
 
     async def test_what_nobody_claimed_cannot_be_answered(self, store: Store) -> None:
-        await store.answer(a_claim("first", status=201))
+        await store.end_claim(a_claim("first", status=201), ClaimEnd.ANSWERED)
         assert (await store.claim(a_claim("second"), now=NOON)).holder == "second"
 
     async def test_a_key_is_one_environments(self, store: Store) -> None:
@@ -131,7 +131,7 @@ class ClaimsContract(Topic):
         for number, at in enumerate((NOON - 2, NOON - 1, NOON)):
             claim = await store.claim(a_claim("first", key=f"order-{number}", at=at), now=NOON)
             if number:
-                await store.answer(replace(claim, status=201))
+                await store.end_claim(replace(claim, status=201), ClaimEnd.ANSWERED)
         old = Retention(claims_before=NOON)
         assert await store.sweep(old, limit=1) == 1
         assert await store.sweep(old, limit=9) == 1

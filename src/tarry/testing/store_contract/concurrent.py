@@ -12,8 +12,8 @@ from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, Due
 from tarry.service.model.message import Accepted
-from tarry.service.model.task import Task
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import AllAttemptsOf, AllTasksOf, Applications, Endpoints
 from tarry.testing.samples import (
     ALL_SHARDS,
     NOON,
@@ -110,7 +110,7 @@ class ConcurrentContract(Topic):
         (due,) = await scene.due()
         answers = await _each(scene.settle(delivered(due)) for _ in range(10))
         assert sorted(answers) == [[False]] * 9 + [[True]]
-        assert len(await scene.store.attempts(message.id)) == 1
+        assert len(await scene.store.read(AllAttemptsOf(message.id))) == 1
         assert (await scene.delivery(message)).tries == 1
 
     async def test_settlements_of_many_deliveries_do_not_disturb_each_other(
@@ -160,7 +160,7 @@ class ConcurrentContract(Topic):
 
     async def test_a_wake_up_is_told_to_one_of_many(self, scene: Scene) -> None:
         for _ in range(10):
-            await scene.store.put_endpoint(scene.endpoint)
+            await scene.store.put(scene.endpoint)
             told = await _each(scene.store.woken(scene.leases) for _ in range(5))
             assert sorted(told) == [[], [], [], [], [scene.lane]]
 
@@ -173,9 +173,9 @@ class ConcurrentContract(Topic):
 
     async def test_of_many_with_the_same_uid_one_is_put(self, scene: Scene, other: Store) -> None:
         stores = (scene.store, other)
-        puts = (stores[one % 2].put_application(an_application(uid="u")) for one in range(10))
+        puts = (stores[one % 2].put(an_application(uid="u")) for one in range(10))
         answers = await asyncio.gather(*puts, return_exceptions=True)
-        assert sum(answer is None for answer in answers) == 1
+        assert sum(isinstance(answer, Application) for answer in answers) == 1
         assert sum(isinstance(answer, Conflict) for answer in answers) == 9
 
     async def test_of_many_changes_of_an_application_none_is_lost(
@@ -185,8 +185,11 @@ class ConcurrentContract(Topic):
             return lambda now: replace(now, metadata={**now.metadata, str(number): "done"})
 
         known, stores = scene.application.id, (scene.store, other)
-        await _each(stores[one % 2].change_application(known, noted(one)) for one in range(10))
-        found = await scene.store.application(scene.application.environment, known)
+        await _each(
+            stores[one % 2].change(Applications(scene.application.environment), known, noted(one))
+            for one in range(10)
+        )
+        found = await scene.store.get(Applications(scene.application.environment), known)
         assert found.metadata == {str(number): "done" for number in range(10)}
 
     async def test_of_many_changes_of_an_endpoint_none_is_lost(
@@ -200,7 +203,7 @@ class ConcurrentContract(Topic):
         )
         await asyncio.gather(
             _each(
-                store.change_endpoint(scene.application.id, scene.endpoint.id, noted(number))
+                store.change(Endpoints(scene.application.id), scene.endpoint.id, noted(number))
                 for store, number in _shared(scene, other, range(20))
             ),
             scene.settle(changes=[parking]),
@@ -212,11 +215,11 @@ class ConcurrentContract(Topic):
     async def test_an_endpoint_that_changes_all_the_time_keeps_no_message_out(
         self, scene: Scene, other: Store
     ) -> None:
-        known, all_in = (scene.application.id, scene.endpoint.id), asyncio.Event()
+        kind, all_in = Endpoints(scene.application.id), asyncio.Event()
 
         async def go_on_changing() -> None:
             while not all_in.is_set():
-                await other.change_endpoint(*known, lambda now: now)
+                await other.change(kind, scene.endpoint.id, lambda now: now)
 
         changing = [asyncio.create_task(go_on_changing()) for _ in range(3)]
         for _ in range(10):
@@ -231,19 +234,20 @@ class ConcurrentContract(Topic):
         application, endpoint = scene.application.id, scene.endpoint.id
         answers = await asyncio.gather(
             *(
-                store.delete_endpoint(application, endpoint, now=NOON + number)
+                store.delete(Endpoints(application), endpoint, now=NOON + number)
                 for store, number in _shared(scene, other, range(6))
             ),
             return_exceptions=True,
         )
         assert sum(isinstance(answer, NotFound) for answer in answers) == 5
-        assert [one for one in answers if isinstance(one, Task)] == await other.tasks(application)
+        discarding = [answer for answer in answers if not isinstance(answer, BaseException)]
+        assert discarding == [await other.read(AllTasksOf(application))]
 
     async def test_an_endpoint_that_comes_with_messages_misses_none_that_follow(
         self, scene: Scene, other: Store
     ) -> None:
         put, _ = await asyncio.gather(
-            other.put_endpoint(an_endpoint(scene.application)),
+            other.put(an_endpoint(scene.application)),
             _each(scene.add() for _ in range(10)),
         )
         last = await scene.add()

@@ -8,6 +8,7 @@ from tarry.service.model.listing import Cut, DeliveryFilter, MessageFilter
 from tarry.service.model.message import Message
 from tarry.service.model.task import Work
 from tarry.service.store.contract import Retention
+from tarry.service.store.kinds import DeliveriesTo, Endpoints
 from tarry.testing.samples import (
     NOON,
     a_task,
@@ -34,10 +35,10 @@ class DeliveriesContract(Topic):
         wanted = [(one, await scene.delivery(one)) for one in here]
 
         async def ask(cut: Cut) -> list[tuple[Message, Delivery]]:
-            return (await store.list_deliveries_to(scene.endpoint, cut, DeliveryFilter())).entries
+            return (await store.page(DeliveriesTo(scene.endpoint, DeliveryFilter()), cut)).entries
 
         async def ask_elsewhere(cut: Cut) -> list[tuple[Message, Delivery]]:
-            return (await store.list_deliveries_to(elsewhere, cut, DeliveryFilter())).entries
+            return (await store.page(DeliveriesTo(elsewhere, DeliveryFilter()), cut)).entries
 
         await check_pages(ask, wanted, lambda pair: pair[0].id)
         only = [(foreign, await scene.delivery(foreign, elsewhere))]
@@ -56,7 +57,7 @@ class DeliveriesContract(Topic):
         wanted = [(one, await scene.delivery(one)) for one in kept]
 
         async def ask(cut: Cut) -> list[tuple[Message, Delivery]]:
-            return (await store.list_deliveries_to(scene.endpoint, cut, DeliveryFilter())).entries
+            return (await store.page(DeliveriesTo(scene.endpoint, DeliveryFilter()), cut)).entries
 
         await check_pages(ask, wanted, lambda pair: pair[0].id)
         await check_gone(ask, wanted, 0, first.id)
@@ -68,23 +69,23 @@ class DeliveriesContract(Topic):
         late = await scene.add_endpoint(channels=("eu",))
         before = await scene.add()
         after = await scene.add(channels=("eu",))
-        await store.change_endpoint(
-            late.application, late.id, lambda one: replace(one, channels=None)
+        await store.change(
+            Endpoints(late.application), late.id, lambda one: replace(one, channels=None)
         )
         task = a_task(late, Work.REPLAY_MISSING)
         await store.add_task(task)
         await store.advance(task, now=NOON, limit=10, lease=scene.lease)
 
         async def ask(cut: Cut) -> list[tuple[Message, Delivery]]:
-            return (await store.list_deliveries_to(late, cut, DeliveryFilter())).entries
+            return (await store.page(DeliveriesTo(late, DeliveryFilter()), cut)).entries
 
         found = await ask(ALL)
         assert [message for message, _ in found] == [after, before]
         await check_pages(ask, found, lambda pair: pair[0].id)
         wanted = DeliveryFilter(message=MessageFilter(after=made_at(after.id)))
-        assert (await store.list_deliveries_to(late, ALL, wanted)).entries == found[:1]
+        assert (await store.page(DeliveriesTo(late, wanted), ALL)).entries == found[:1]
         wanted = DeliveryFilter(message=MessageFilter(before=made_at(after.id)))
-        assert (await store.list_deliveries_to(late, ALL, wanted)).entries == found[1:]
+        assert (await store.page(DeliveriesTo(late, wanted), ALL)).entries == found[1:]
 
     async def test_deliveries_are_chosen_by_state_and_whether_they_were_tried(
         self, scene: Scene
@@ -140,7 +141,7 @@ class DeliveriesContract(Topic):
         self, scene: Scene, wanted: DeliveryFilter, found: list[Message]
     ) -> None:
         async def ask(cut: Cut) -> list[tuple[Message, Delivery]]:
-            return (await scene.store.list_deliveries_to(scene.endpoint, cut, wanted)).entries
+            return (await scene.store.page(DeliveriesTo(scene.endpoint, wanted), cut)).entries
 
         pairs = [(message, await scene.delivery(message)) for message in found]
         await check_pages(ask, pairs, lambda pair: pair[0].id)

@@ -9,6 +9,7 @@ from tarry.service.model.endpoint import Endpoint, Secret, Standing
 from tarry.service.model.lane import Change, Known, LaneRow
 from tarry.service.model.listing import Cut
 from tarry.service.model.task import discarding
+from tarry.service.store.kinds import AllDeliveriesOf, Endpoints, Lanes, SealedEndpoints, Tasks
 from tarry.testing.samples import (
     ENVIRONMENT,
     NOON,
@@ -45,61 +46,68 @@ class EndpointsContract(Topic):
             created_at=NOON + 0.125,
             updated_at=NOON + 0.25,
         )
-        put = await scene.store.put_endpoint(full)
+        put = await scene.store.put(full)
         assert put == replace(full, lane=put.lane)
         assert put.lane not in {0, scene.lane}
         for known_as in (full.id, TEXT):
-            assert await scene.store.endpoint(scene.application.id, known_as) == put
+            assert await scene.store.get(Endpoints(scene.application.id), known_as) == put
         assert (await scene.store.lanes([put.lane]))[0].endpoint == put
 
     async def test_an_endpoint_that_is_changed_keeps_its_lane(self, scene: Scene) -> None:
         await scene.add()
         changed = replace(scene.endpoint, url="https://new.example/", lane=0)
-        put = await scene.store.put_endpoint(changed)
+        put = await scene.store.put(changed)
         assert put == replace(changed, lane=scene.lane)
         row = await scene.row()
         assert (row.endpoint, row.waiting) == (put, 1)
 
     async def test_a_uid_of_an_endpoint_is_given_once_in_an_application(self, scene: Scene) -> None:
         first = await scene.add_endpoint(uid="main")
-        assert await scene.store.put_endpoint(first) == first
+        assert await scene.store.put(first) == first
         with pytest.raises(Conflict) as caught:
-            await scene.store.put_endpoint(an_endpoint(scene.application, uid="main"))
+            await scene.store.put(an_endpoint(scene.application, uid="main"))
         assert (caught.value.kind, caught.value.key) == ("endpoint", "main")
         with pytest.raises(Conflict):
-            await scene.store.put_endpoint(replace(scene.endpoint, uid="main"))
-        assert await scene.store.endpoint(scene.application.id, scene.endpoint.id) == scene.endpoint
+            await scene.store.put(replace(scene.endpoint, uid="main"))
+        assert (
+            await scene.store.get(Endpoints(scene.application.id), scene.endpoint.id)
+            == scene.endpoint
+        )
         other = an_application()
-        await scene.store.put_application(other)
-        await scene.store.put_endpoint(an_endpoint(other, uid="main"))
+        await scene.store.put(other)
+        await scene.store.put(an_endpoint(other, uid="main"))
 
     async def test_an_endpoint_is_one_application_s_own(self, scene: Scene) -> None:
         other = an_application()
-        await scene.store.put_application(other)
+        await scene.store.put(other)
         with pytest.raises(NotFound) as caught:
-            await scene.store.endpoint(other.id, scene.endpoint.id)
+            await scene.store.get(Endpoints(other.id), scene.endpoint.id)
         assert (caught.value.kind, caught.value.id) == ("endpoint", scene.endpoint.id)
         with pytest.raises(NotFound):
-            await scene.store.lane(other.id, scene.endpoint.id)
+            await scene.store.get(Lanes(other.id), scene.endpoint.id)
         with pytest.raises(NotFound):
-            await scene.store.lane(scene.application.id, "ep_none")
+            await scene.store.get(Lanes(scene.application.id), "ep_none")
 
     async def test_an_endpoint_needs_its_application(self, scene: Scene) -> None:
         with pytest.raises(NotFound) as caught:
-            await scene.store.put_endpoint(an_endpoint("app_none"))
+            await scene.store.put(an_endpoint("app_none"))
         assert (caught.value.kind, caught.value.id) == ("application", "app_none")
 
     async def test_a_deleted_endpoint_is_not_found_and_keeps_what_waits(self, scene: Scene) -> None:
         message = await scene.add()
-        await scene.store.put_endpoint(replace(scene.endpoint, uid="main"))
+        await scene.store.put(replace(scene.endpoint, uid="main"))
         task = await scene.delete_endpoint()
         gone = (await scene.row()).endpoint
         assert (gone.standing, gone.updated_at) == (Standing.DELETED, NOON)
-        assert await scene.store.get_task(task.id) == task == discarding(gone, ENVIRONMENT)
+        assert (
+            await scene.store.get(Tasks(ENVIRONMENT), task.id)
+            == task
+            == discarding(gone, ENVIRONMENT)
+        )
         for known_as in (gone.id, "main"):
             with pytest.raises(NotFound):
-                await scene.store.endpoint(scene.application.id, known_as)
-        assert await scene.store.list_endpoints(scene.application.id, Cut()) == []
+                await scene.store.get(Endpoints(scene.application.id), known_as)
+        assert (await scene.store.page(Endpoints(scene.application.id), Cut())).entries == []
         assert await scene.row() == LaneRow(
             endpoint=gone,
             application=scene.application,
@@ -108,20 +116,22 @@ class EndpointsContract(Topic):
             ended=0,
             version=3,
         )
-        found = await scene.store.deliveries(message.id)
+        found = await scene.store.read(AllDeliveriesOf(message.id))
         assert [(to, one.state) for to, one in found] == [(gone, State.READY)]
 
     async def test_an_endpoint_is_changed_as_it_is_by_now(self, scene: Scene) -> None:
         store, application = scene.store, scene.application.id
-        await store.put_endpoint(replace(scene.endpoint, url="https://new.example"))
+        await store.put(replace(scene.endpoint, url="https://new.example"))
         change = Change(
             lane=scene.lane, epoch=scene.lease.epoch, at=NOON + 1, standing=Standing.PARKED
         )
         await scene.settle(changes=[change])
-        changed = await store.change_endpoint(
-            application, scene.endpoint.id, lambda now: replace(now, rate=5.0, updated_at=NOON + 2)
+        changed = await store.change(
+            Endpoints(application),
+            scene.endpoint.id,
+            lambda now: replace(now, rate=5.0, updated_at=NOON + 2),
         )
-        assert changed == await store.endpoint(application, scene.endpoint.id)
+        assert changed == await store.get(Endpoints(application), scene.endpoint.id)
         assert (changed.url, changed.rate, changed.lane) == ("https://new.example", 5.0, scene.lane)
         assert (changed.standing, changed.parked) == (Standing.PARKED, ((NOON + 1, None),))
         assert await store.woken(scene.leases) == [scene.lane]
@@ -134,26 +144,26 @@ class EndpointsContract(Topic):
             raise SettingsError("url", "x", "another")
 
         with pytest.raises(SettingsError):
-            await store.change_endpoint(application, scene.endpoint.id, refuse)
+            await store.change(Endpoints(application), scene.endpoint.id, refuse)
         with pytest.raises(Conflict):
-            await store.change_endpoint(
-                application, scene.endpoint.id, lambda now: replace(now, uid="main")
+            await store.change(
+                Endpoints(application), scene.endpoint.id, lambda now: replace(now, uid="main")
             )
         assert (await scene.row()).endpoint == scene.endpoint
 
     async def test_what_is_not_there_cannot_be_changed(self, scene: Scene) -> None:
         store = scene.store
         other = an_application()
-        await store.put_application(other)
+        await store.put(other)
         named = [(other.id, scene.endpoint.id), (scene.application.id, "ep_none")]
         gone = await scene.add_endpoint()
         await scene.delete_endpoint(gone)
         for application, endpoint in [*named, (scene.application.id, gone.id)]:
             with pytest.raises(NotFound) as caught:
-                await store.change_endpoint(application, endpoint, lambda now: now)
+                await store.change(Endpoints(application), endpoint, lambda now: now)
             assert (caught.value.kind, caught.value.id) == ("endpoint", endpoint)
             with pytest.raises(NotFound):
-                await store.delete_endpoint(application, endpoint, now=NOON)
+                await store.delete(Endpoints(application), endpoint, now=NOON)
 
     async def test_a_deleted_endpoint_has_no_secrets_any_more(self, scene: Scene) -> None:
         signed = await scene.add_endpoint(secrets=(Secret(b"x"),), headers=b"x")
@@ -167,9 +177,9 @@ class EndpointsContract(Topic):
         first = await scene.add_endpoint(uid="main")
         await scene.delete_endpoint(first)
         with pytest.raises(NotFound):
-            await scene.store.put_endpoint(first)
+            await scene.store.put(first)
         second = await scene.add_endpoint(uid="main")
-        assert await scene.store.endpoint(scene.application.id, "main") == second
+        assert await scene.store.get(Endpoints(scene.application.id), "main") == second
 
     async def test_a_lane_is_told_with_its_endpoint_and_application(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
@@ -179,7 +189,7 @@ class EndpointsContract(Topic):
             for lane, endpoint in ((scene.lane, scene.endpoint), (second.lane, second))
         }
         changed = replace(scene.application, rate=3.0)
-        await scene.store.put_application(changed)
+        await scene.store.put(changed)
         assert (await scene.row()).application == changed
 
     async def test_endpoints_with_something_sealed_are_found(self, scene: Scene) -> None:
@@ -187,6 +197,6 @@ class EndpointsContract(Topic):
         headed = await scene.add_endpoint(headers=b"x")
         gone = await scene.add_endpoint(headers=b"x")
         await scene.delete_endpoint(gone)
-        assert await scene.store.sealed() == [signed, headed]
-        assert await scene.store.sealed(limit=1) == [signed]
-        assert await scene.store.sealed(after=signed.id) == [headed]
+        assert await scene.store.read(SealedEndpoints()) == [signed, headed]
+        assert await scene.store.read(SealedEndpoints(limit=1)) == [signed]
+        assert await scene.store.read(SealedEndpoints(after=signed.id)) == [headed]

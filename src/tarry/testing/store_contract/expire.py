@@ -4,6 +4,7 @@ from tarry.service.model.delivery import Reason, State
 from tarry.service.model.lane import Stream
 from tarry.service.model.message import Message
 from tarry.service.model.task import Work
+from tarry.service.store.kinds import AllAttemptsOf
 from tarry.testing.samples import NOON, a_task, delivered, failed, postponed
 from tarry.testing.store_contract.scene import LENGTH, Scene
 from tarry.testing.store_contract.topic import Later, Topic
@@ -20,7 +21,7 @@ class ExpireContract(Topic):
         assert (delivery.state, delivery.reason) == (State.FAILED, Reason.AGED)
         assert (delivery.ended_at, delivery.tries) == (NOON + 99, 0)
         assert (await scene.delivery(at_the_limit)).state is State.READY
-        assert await scene.store.attempts(old.id) == []
+        assert await scene.store.read(AllAttemptsOf(old.id)) == []
         assert await _expire(scene) == 0
 
     async def test_what_waits_for_a_retry_ages_too(self, scene: Scene) -> None:

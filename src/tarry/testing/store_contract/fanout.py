@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Standing
+from tarry.service.store.kinds import AllDeliveriesOf, Endpoints
 from tarry.testing.samples import NOON, a_message, an_application, an_endpoint, new_message
 from tarry.testing.store_contract.scene import Scene
 from tarry.testing.store_contract.topic import Topic
@@ -16,7 +17,7 @@ class FanoutContract(Topic):
         second = await scene.add_endpoint()
         assert second.lane != scene.lane
         message = await scene.add()
-        found = await scene.store.deliveries(message.id)
+        found = await scene.store.read(AllDeliveriesOf(message.id))
         assert [(to, one.lane) for to, one in found] == [
             (scene.endpoint, scene.lane),
             (second, second.lane),
@@ -39,18 +40,18 @@ class FanoutContract(Topic):
         picky = await scene.add_endpoint(event_types=("invoice.void",), channels=("eu",))
         new = new_message(scene.application, event_type="invoice.paid")
         await scene.store.add([replace(new, only=picky.id)])
-        found = await scene.store.deliveries(new.message.id)
+        found = await scene.store.read(AllDeliveriesOf(new.message.id))
         assert [to.id for to, _ in found] == [picky.id]
         assert [one.message for one in await scene.due(lane=picky.lane)] == [new.message.id]
-        await scene.store.delete_endpoint(scene.application.id, picky.id, now=NOON)
+        await scene.store.delete(Endpoints(scene.application.id), picky.id, now=NOON)
         late = new_message(scene.application)
         await scene.store.add([replace(late, only=picky.id)])
-        assert await scene.store.deliveries(late.message.id) == []
+        assert await scene.store.read(AllDeliveriesOf(late.message.id)) == []
 
     async def test_other_applications_get_nothing(self, scene: Scene) -> None:
         other = an_application()
-        await scene.store.put_application(other)
-        stranger = await scene.store.put_endpoint(an_endpoint(other))
+        await scene.store.put(other)
+        stranger = await scene.store.put(an_endpoint(other))
         await scene.add()
         assert (await scene.row(stranger)).added == 0
 
@@ -78,7 +79,7 @@ class FanoutContract(Topic):
 
     async def test_an_edit_counts_from_the_next_message_on(self, scene: Scene) -> None:
         before = await scene.add(event_type="a")
-        await scene.store.put_endpoint(replace(scene.endpoint, event_types=("b",)))
+        await scene.store.put(replace(scene.endpoint, event_types=("b",)))
         await scene.add(event_type="a")
         after = await scene.add(event_type="b")
         assert [one.message for one in await scene.due()] == [before.id, after.id]
@@ -86,7 +87,7 @@ class FanoutContract(Topic):
     async def test_a_lane_of_a_disabled_endpoint_counts_on(self, scene: Scene) -> None:
         messages = []
         for standing in (Standing.ENABLED, Standing.DISABLED, Standing.ENABLED):
-            await scene.store.put_endpoint(replace(scene.endpoint, standing=standing))
+            await scene.store.put(replace(scene.endpoint, standing=standing))
             messages.append(await scene.add())
         found = [await scene.delivery(message) for message in messages]
         assert [one.seq for one in found] == [1, 2, 3]
@@ -96,4 +97,4 @@ class FanoutContract(Topic):
 async def _takers(scene: Scene, **values: object) -> list[str]:
     """Return the ids of the endpoints that get such a message."""
     message = await scene.add(**values)
-    return [to.id for to, _ in await scene.store.deliveries(message.id)]
+    return [to.id for to, _ in await scene.store.read(AllDeliveriesOf(message.id))]

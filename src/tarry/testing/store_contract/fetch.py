@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from tarry.service.model.delivery import Reason
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Change, Due, Fetched, Known, Stream, Want
+from tarry.service.store.kinds import Applications, Endpoints
 from tarry.testing.samples import NOON, delivered, failed, new_message, postponed, put_back
 from tarry.testing.store_contract.scene import PLENTY, Scene
 from tarry.testing.store_contract.topic import Topic
@@ -137,16 +138,20 @@ class FetchContract(Topic):
         store, application = scene.store, scene.application
         other = await scene.add_endpoint()
         seen = [await _version(scene, stream)]
-        await store.put_endpoint(replace(scene.endpoint, url="https://new.example"))
+        await store.put(replace(scene.endpoint, url="https://new.example"))
         seen.append(await _version(scene, stream))
-        await store.change_endpoint(
-            application.id, scene.endpoint.id, lambda now: replace(now, secrets=())
+        await store.change(
+            Endpoints(application.id), scene.endpoint.id, lambda now: replace(now, secrets=())
         )
         seen.append(await _version(scene, stream))
         assert (await scene.fetch(lane=other.lane)).versions == {other.lane: seen[0]}
-        await store.put_application(replace(application, rate=3.0))
+        await store.put(replace(application, rate=3.0))
         seen.append(await _version(scene, stream))
-        await store.change_application(application.id, lambda now: replace(now, rate=4.0))
+        await store.change(
+            Applications(application.environment),
+            application.id,
+            lambda now: replace(now, rate=4.0),
+        )
         seen.append(await _version(scene, stream))
         await scene.settle(
             changes=[
@@ -158,7 +163,7 @@ class FetchContract(Topic):
         seen.append(await _version(scene, stream))
         assert seen == sorted(set(seen)), "each change makes it more"
         assert (await scene.fetch(lane=other.lane)).versions == {other.lane: seen[0] + 2}
-        await store.delete_application(application.id, now=NOON)
+        await store.delete(Applications(application.environment), application.id, now=NOON)
         assert (await scene.fetch(lane=other.lane)).versions == {other.lane: seen[0] + 3}
 
     async def test_what_happens_to_deliveries_is_no_change_of_the_version(

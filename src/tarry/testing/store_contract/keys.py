@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from tarry.errors import BacklogFull, Conflict, NotFound
 from tarry.service.model.message import Accepted
+from tarry.service.store.kinds import Environment, Messages
 from tarry.testing.samples import an_application, new_message
 from tarry.testing.store_contract.scene import Scene
 from tarry.testing.store_contract.topic import Topic
@@ -19,7 +20,7 @@ class KeysContract(Topic):
         assert await scene.store.add([again]) == [Accepted(first, repeated=True)]
         assert [due.message for due in await scene.due()] == [first.id]
         with pytest.raises(NotFound):
-            await scene.store.message(scene.application.id, again.message.id)
+            await scene.store.get(Messages(scene.application.id), again.message.id)
 
     async def test_a_known_key_with_another_request_is_a_conflict(self, scene: Scene) -> None:
         await scene.add(key="k", fingerprint=b"one")
@@ -59,11 +60,11 @@ class KeysContract(Topic):
 
     async def test_a_key_is_one_environment_s_own(self, scene: Scene) -> None:
         first = await scene.add(key="k")
-        await scene.store.put_environment("org_other")
+        await scene.store.put(Environment("org_other"))
         elsewhere = an_application(environment="org_other")
         beside = an_application()
         for application in (elsewhere, beside):
-            await scene.store.put_application(application)
+            await scene.store.put(application)
         new = new_message(elsewhere, key="k")
         assert await scene.store.add([new]) == [Accepted(new.message)]
         assert await scene.store.add([new_message(beside, key="k")]) == [
@@ -73,7 +74,7 @@ class KeysContract(Topic):
     async def test_a_known_key_answers_although_the_backlog_is_full(self, scene: Scene) -> None:
         first = await scene.add(key="k")
         full = an_application(id=scene.application.id, most_waiting=0)
-        await scene.store.put_application(full)
+        await scene.store.put(full)
         again, other = await scene.store.add([new_message(full, key="k"), new_message(full)])
         assert again == Accepted(first, repeated=True)
         assert isinstance(other, BacklogFull)
@@ -85,7 +86,7 @@ class KeysContract(Topic):
 
     async def test_a_key_outlives_the_payload(self, scene: Scene) -> None:
         first = await scene.add(key="k")
-        await scene.store.expunge(scene.application.id, first.id)
+        await scene.store.expunge(Messages(scene.application.id), first.id)
         (answer,) = await scene.store.add([new_message(scene.application, key="k")])
         assert isinstance(answer, Accepted)
         assert (answer.message.id, answer.message.payload, answer.repeated) == (
@@ -108,10 +109,10 @@ class KeysContract(Topic):
         self, scene: Scene
     ) -> None:
         full = replace(scene.application, most_waiting=0)
-        await scene.store.put_application(full)
+        await scene.store.put(full)
         (answer,) = await scene.store.add([new_message(full, key="k", event_id="evt-1")])
         assert isinstance(answer, BacklogFull)
-        await scene.store.put_application(scene.application)
+        await scene.store.put(scene.application)
         again = new_message(scene.application, key="k", event_id="evt-1")
         assert await scene.store.add([again]) == [Accepted(again.message)]
         (answer,) = await scene.store.add([new_message(scene.application, event_id="evt-1")])

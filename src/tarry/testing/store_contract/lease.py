@@ -50,12 +50,12 @@ class LeaseContract(Topic):
         leases = await store.lease("b", most=SHARDS, length=LENGTH)
         assert {(lease.epoch, lease.worker, lease.clean) for lease in leases} == {(2, "b", False)}
         assert len(leases) == SHARDS
-        assert await store.workers() == 1
+        assert (await store.server()).workers == 1
 
     async def test_a_somewhat_longer_lease_of_another_is_not_over(self, store: Store) -> None:
         await store.lease("a", most=SHARDS, length=LENGTH * (TOO_LONG - 1))
         assert await store.lease("b", most=SHARDS, length=LENGTH) == []
-        assert await store.workers() == 2
+        assert (await store.server()).workers == 2
 
     async def test_after_the_clock_was_set_back_far_an_owner_goes_on(
         self, store: Store, later: Later
@@ -64,7 +64,7 @@ class LeaseContract(Topic):
         await later(-TOO_LONG * LENGTH)
         assert _shards(await store.renew("a", leases, length=LENGTH)) == _shards(leases)
         assert await store.lease("b", most=SHARDS, length=LENGTH) == []
-        assert await store.workers() == 2
+        assert (await store.server()).workers == 2
 
     async def test_a_worker_that_comes_back_too_late_is_given_a_new_epoch_too(
         self, store: Store, later: Later
@@ -141,14 +141,14 @@ class LeaseContract(Topic):
     async def test_workers_are_alive_for_as_long_as_they_said(
         self, store: Store, later: Later
     ) -> None:
-        assert await store.workers() == 0
+        assert (await store.server()).workers == 0
         await store.lease("a", most=1, length=LENGTH)
         await store.lease("b", most=0, length=LENGTH * 2)
-        assert await store.workers() == 2
+        assert (await store.server()).workers == 2
         await later(LENGTH * 1.5)
-        assert await store.workers() == 1
+        assert (await store.server()).workers == 1
         await later(LENGTH)
-        assert await store.workers() == 0
+        assert (await store.server()).workers == 0
 
     async def test_a_worker_without_leases_stays_alive_by_renewing(
         self, store: Store, later: Later
@@ -157,17 +157,17 @@ class LeaseContract(Topic):
         await later(LENGTH * 0.7)
         assert await store.renew("a", [], length=LENGTH) == []
         await later(LENGTH * 0.7)
-        assert await store.workers() == 1
+        assert (await store.server()).workers == 1
 
     async def test_the_server_is_the_same_until_it_is_started_anew(self, store: Store) -> None:
-        first = await store.server_started_at()
-        assert 0 <= first <= await store.clock()
-        assert await store.server_started_at() == first
+        first = (await store.server()).started_at
+        assert 0 <= first <= (await store.server()).now
+        assert (await store.server()).started_at == first
 
     async def test_the_clock_goes_forward(self, store: Store) -> None:
-        first = await store.clock()
+        first = (await store.server()).now
         assert first > 0
-        assert await store.clock() >= first
+        assert (await store.server()).now >= first
 
 
 def _shards(leases: list[Lease]) -> set[int]:

@@ -9,6 +9,7 @@ from tarry.service.model.listing import Cut, DeliveryFilter, MessageFilter
 from tarry.service.model.message import Message
 from tarry.service.model.task import Task, Work
 from tarry.service.store.contract import Retention
+from tarry.service.store.kinds import Applications, DeliveriesTo, Endpoints, Messages, Tasks
 from tarry.testing.samples import (
     ENVIRONMENT,
     NOON,
@@ -36,18 +37,18 @@ class ListingContract(Topic):
         store = scene.store
         made = [scene.application, *[an_application() for _ in range(5)]]
         for application in reversed(made[1:]):
-            await store.put_application(application)
-        await store.put_application(an_application(environment="org_other"))
-        await store.delete_application(made[2].id, now=NOON)
+            await store.put(application)
+        await store.put(an_application(environment="org_other"))
+        await store.delete(Applications(made[2].environment), made[2].id, now=NOON)
         kept = [*made[:2], *made[3:]]
 
         async def ask(cut: Cut) -> list[Application]:
-            return await store.list_applications(ENVIRONMENT, cut)
+            return (await store.page(Applications(ENVIRONMENT), cut)).entries
 
         await check_pages(ask, kept, lambda one: one.id)
         await check_gone(ask, kept, 2, made[2].id)
         await check_gone(ask, kept, len(kept), new_id(APPLICATION))
-        assert await store.list_applications("org_nobody", ALL) == []
+        assert (await store.page(Applications("org_nobody"), ALL)).entries == []
 
     async def test_endpoints_are_listed_without_deleted_and_foreign_ones(
         self, scene: Scene
@@ -55,19 +56,19 @@ class ListingContract(Topic):
         store = scene.store
         made = [scene.endpoint, *[await scene.add_endpoint() for _ in range(5)]]
         other = an_application()
-        await store.put_application(other)
-        foreign = await store.put_endpoint(an_endpoint(other))
+        await store.put(other)
+        foreign = await store.put(an_endpoint(other))
         await scene.delete_endpoint(made[3])
         kept = [*made[:3], *made[4:]]
 
         async def ask(cut: Cut) -> list[Endpoint]:
-            return await store.list_endpoints(scene.application.id, cut)
+            return (await store.page(Endpoints(scene.application.id), cut)).entries
 
         await check_pages(ask, kept, lambda one: one.id)
         await check_gone(ask, kept, 3, made[3].id)
         await check_gone(ask, kept, len(kept), new_id(ENDPOINT))
-        assert await store.list_endpoints(other.id, ALL) == [foreign]
-        assert await store.list_endpoints("app_nobody", ALL) == []
+        assert (await store.page(Endpoints(other.id), ALL)).entries == [foreign]
+        assert (await store.page(Endpoints("app_nobody"), ALL)).entries == []
 
     async def test_messages_are_listed_without_swept_and_foreign_ones(self, scene: Scene) -> None:
         store = scene.store
@@ -76,17 +77,17 @@ class ListingContract(Topic):
         made += [await scene.add() for _ in range(3)]
         await scene.settle(*map(delivered, await scene.due()))
         other = an_application()
-        await store.put_application(other)
+        await store.put(other)
         await store.add([new_message(other)])
         assert await store.sweep(Retention(messages_before=NOON - 50), limit=10)
 
         async def ask(cut: Cut) -> list[Message]:
-            return (await store.list_messages(scene.application.id, cut, MessageFilter())).entries
+            return (await store.page(Messages(scene.application.id, MessageFilter()), cut)).entries
 
         await check_pages(ask, made, lambda one: one.id)
         await check_gone(ask, made, 2, gone.id)
         await check_gone(ask, made, len(made), new_id(MESSAGE))
-        assert (await store.list_messages("app_nobody", ALL, MessageFilter())).entries == []
+        assert (await store.page(Messages("app_nobody", MessageFilter()), ALL)).entries == []
 
     async def test_messages_of_a_span_of_time_begin_with_its_first_millisecond(
         self, scene: Scene
@@ -140,7 +141,7 @@ class ListingContract(Topic):
         wanted = DeliveryFilter(message=MessageFilter(tag="rare"))
         for limit in (1, 2, 3):
             cut = Cut(limit=limit, descending=True)
-            found = (await scene.store.list_deliveries_to(scene.endpoint, cut, wanted)).entries
+            found = (await scene.store.page(DeliveriesTo(scene.endpoint, wanted), cut)).entries
             assert [message for message, _ in found] == [far, near][:limit]
 
     async def test_tasks_are_listed_also_of_applications_that_were_deleted(
@@ -150,22 +151,22 @@ class ListingContract(Topic):
         foreign = an_application(environment="org_other")
         gone = an_application()
         for application in (foreign, gone):
-            await store.put_application(application)
-        theirs = await store.put_endpoint(an_endpoint(foreign))
-        await store.put_endpoint(an_endpoint(gone))
+            await store.put(application)
+        theirs = await store.put(an_endpoint(foreign))
+        await store.put(an_endpoint(gone))
         await store.add_task(a_task(theirs, Work.RECOVER, environment=foreign.environment))
         works = (Work.RECOVER, Work.REPLAY_MISSING, Work.RECOVER, Work.RECOVER)
         made = [a_task(scene.endpoint, work) for work in works]
         made.append(replace(made[0], id=new_id(TASK), application="", endpoint="", lane=0))
         for task in made:
             await store.add_task(task)
-        made += await store.delete_application(gone.id, now=NOON)
+        made += await store.delete(Applications(gone.environment), gone.id, now=NOON)
         made[2] = await store.advance(made[2], now=NOON, limit=1, lease=scene.lease)
         assert made[2].finished_at is not None
         made.sort(key=lambda task: task.id)
 
         async def ask(cut: Cut) -> list[Task]:
-            return await store.list_tasks(ENVIRONMENT, cut)
+            return (await store.page(Tasks(ENVIRONMENT), cut)).entries
 
         await check_pages(ask, made, lambda task: task.id)
         await check_gone(ask, made, len(made), new_id(TASK))
@@ -178,16 +179,18 @@ class ListingContract(Topic):
                     and finished in (None, task.finished_at is not None)
                 ]
                 for limit in (1, 100):
-                    found = await store.list_tasks(
-                        ENVIRONMENT, Cut(limit=limit), work=work, finished=finished
-                    )
+                    found = (
+                        await store.page(
+                            Tasks(ENVIRONMENT, work=work, finished=finished), Cut(limit=limit)
+                        )
+                    ).entries
                     assert found == wanted[:limit]
-        assert await store.list_tasks("org_nobody", ALL) == []
+        assert (await store.page(Tasks("org_nobody"), ALL)).entries == []
 
     async def _check_messages(
         self, scene: Scene, wanted: MessageFilter, found: list[Message]
     ) -> None:
         async def ask(cut: Cut) -> list[Message]:
-            return (await scene.store.list_messages(scene.application.id, cut, wanted)).entries
+            return (await scene.store.page(Messages(scene.application.id, wanted), cut)).entries
 
         await check_pages(ask, found, lambda message: message.id)

@@ -13,6 +13,7 @@ from tarry.service.model.lane import Stream
 from tarry.service.model.listing import AttemptFilter, Cut, DeliveryFilter, Found, MessageFilter
 from tarry.service.model.message import Message
 from tarry.service.store.contract import Retention
+from tarry.service.store.kinds import AttemptsOf, AttemptsTo, DeliveriesTo, Messages
 from tarry.testing.samples import NOON, delivered, failed, new_message, postponed
 from tarry.testing.store_contract.scene import Scene
 from tarry.testing.store_contract.topic import Topic
@@ -30,7 +31,7 @@ class LooksContract(Topic):
         made = await _messages(scene)
 
         async def ask(cut: Cut) -> Found[Message]:
-            return await scene.store.list_messages(scene.application.id, cut, RARE)
+            return await scene.store.page(Messages(scene.application.id, RARE), cut)
 
         rare = [one for one in made if one.tags]
         await _check(ask, rare, lambda one: one.id, [one.id for one in made])
@@ -40,7 +41,7 @@ class LooksContract(Topic):
 
         async def ask(cut: Cut) -> Found[tuple[Message, Delivery]]:
             wanted = DeliveryFilter(message=RARE)
-            return await scene.store.list_deliveries_to(scene.endpoint, cut, wanted)
+            return await scene.store.page(DeliveriesTo(scene.endpoint, wanted), cut)
 
         rare = [(one, await scene.delivery(one)) for one in made if one.tags]
         await _check(ask, rare, lambda pair: pair[0].id, [one.id for one in made])
@@ -54,7 +55,7 @@ class LooksContract(Topic):
 
         async def ask(cut: Cut) -> Found[tuple[Message, Delivery]]:
             wanted = DeliveryFilter(message=RARE, states=frozenset({State.FAILED}))
-            return await scene.store.list_deliveries_to(scene.endpoint, cut, wanted)
+            return await scene.store.page(DeliveriesTo(scene.endpoint, wanted), cut)
 
         rare = [(one, await scene.delivery(one)) for one in made[::2] if one.tags]
         await _check(ask, rare, lambda pair: pair[0].id)
@@ -68,7 +69,7 @@ class LooksContract(Topic):
 
         async def ask(cut: Cut) -> Found[tuple[Attempt, Message]]:
             wanted = AttemptFilter(message=RARE)
-            return await scene.store.list_attempts_to(scene.endpoint, cut, wanted)
+            return await scene.store.page(AttemptsTo(scene.endpoint, wanted), cut)
 
         rare = [(one, made[one.message]) for one in attempts if made[one.message].tags]
         await _check(ask, rare, lambda pair: pair[0].id, [one.id for one in attempts])
@@ -87,8 +88,8 @@ class LooksContract(Topic):
         attempts = await scene.attempts_to()
 
         async def ask(cut: Cut) -> Found[tuple[Attempt, Endpoint]]:
-            return await scene.store.list_attempts_of(
-                message.id, cut, AttemptFilter(succeeded=True)
+            return await scene.store.page(
+                AttemptsOf(message.id, AttemptFilter(succeeded=True)), cut
             )
 
         rare = [(one, scene.endpoint) for one in attempts if one.kind is None]
@@ -100,18 +101,18 @@ class LooksContract(Topic):
         made = await _messages(scene)
         store, known, there = scene.store, scene.application.id, scene.endpoint
         await scene.settle(*map(delivered, await scene.due()))
-        messages = await store.list_messages(known, Cut(look=2), RARE)
+        messages = await store.page(Messages(known, RARE), Cut(look=2))
         assert messages == Found([], old[1].id)
-        deliveries = await store.list_deliveries_to(
-            there, Cut(look=2), DeliveryFilter(message=RARE)
+        deliveries = await store.page(
+            DeliveriesTo(there, DeliveryFilter(message=RARE)), Cut(look=2)
         )
         assert deliveries == Found([], old[1].id)
         while await store.sweep(Retention(messages_before=NOON - 50), limit=10):
             pass
         cut = Cut(mark=old[1].id)
         rare = [one for one in made if one.tags]
-        assert await store.list_messages(known, cut, RARE) == Found(rare)
-        rest = await store.list_deliveries_to(there, cut, DeliveryFilter(message=RARE))
+        assert await store.page(Messages(known, RARE), cut) == Found(rare)
+        rest = await store.page(DeliveriesTo(there, DeliveryFilter(message=RARE)), cut)
         assert [message for message, _ in rest.entries] == rare
 
 

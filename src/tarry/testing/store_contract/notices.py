@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from tarry.errors import Conflict, NotFound
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, Notice
+from tarry.service.store.kinds import Endpoints, Notices
 from tarry.testing.samples import NOON, a_notice, an_endpoint
 from tarry.testing.store_contract.scene import Scene
 from tarry.testing.store_contract.topic import Topic
@@ -21,30 +22,33 @@ class NoticesContract(Topic):
         )
         await scene.settle(changes=[change])
         await scene.note(*notices[:3])
-        assert await scene.store.untold() == notices
-        assert await scene.store.untold(limit=2) == notices[:2]
-        assert await scene.store.untold(after=notices[0].id, limit=2) == notices[1:3]
-        await scene.store.told([notices[1].id, notices[4].id, "notice_none"])
-        assert await scene.store.untold() == [notices[0], notices[2], notices[3]]
-        assert await scene.store.notices() == notices, "what was told stays on record"
+        assert await scene.store.read(Notices(unsent=True)) == notices
+        assert await scene.store.read(Notices(unsent=True, limit=2)) == notices[:2]
+        assert (
+            await scene.store.read(Notices(unsent=True, after=notices[0].id, limit=2))
+            == notices[1:3]
+        )
+        await scene.store.mark_sent([notices[1].id, notices[4].id, "notice_none"])
+        assert await scene.store.read(Notices(unsent=True)) == [notices[0], notices[2], notices[3]]
+        assert await scene.store.read(Notices()) == notices, "what was told stays on record"
 
     async def test_what_is_put_on_record_once_more_was_told_all_the_same(
         self, scene: Scene
     ) -> None:
         notice = a_notice(scene.endpoint)
         await scene.note(notice)
-        await scene.store.told([notice.id])
+        await scene.store.mark_sent([notice.id])
         await scene.note(notice)
         await scene.settle(
             changes=[Change(lane=scene.lane, epoch=scene.lease.epoch, at=NOON, notices=(notice,))]
         )
-        assert await scene.store.untold() == []
-        assert await scene.store.notices() == [notice]
+        assert await scene.store.read(Notices(unsent=True)) == []
+        assert await scene.store.read(Notices()) == [notice]
 
     async def test_nothing_is_told_of_nothing(self, scene: Scene) -> None:
         await scene.note()
-        await scene.store.told([])
-        assert await scene.store.untold() == []
+        await scene.store.mark_sent([])
+        assert await scene.store.read(Notices(unsent=True)) == []
 
     async def test_what_is_told_of_an_endpoint_knows_how_it_was_and_how_it_is(
         self, scene: Scene
@@ -56,16 +60,19 @@ class NoticesContract(Topic):
             return [a_notice(after, facts={"uid": after.uid})]
 
         new = an_endpoint(scene.application, uid="a")
-        made = await store.put_endpoint(new, noting=noting)
-        put = await store.put_endpoint(replace(made, uid="b"), noting=noting)
-        changed = await store.change_endpoint(
-            made.application, made.id, lambda stored: replace(stored, uid="c"), noting=noting
+        made = await store.put(new, noting=noting)
+        put = await store.put(replace(made, uid="b"), noting=noting)
+        changed = await store.change(
+            Endpoints(made.application),
+            made.id,
+            lambda stored: replace(stored, uid="c"),
+            noting=noting,
         )
-        await store.delete_endpoint(made.application, made.id, now=NOON, noting=noting)
+        await store.delete(Endpoints(made.application), made.id, now=NOON, noting=noting)
         assert [before for before, _ in seen] == [None, made, put, changed]
         assert [after for _, after in seen[:3]] == [made, put, changed]
         assert seen[3][1].standing is Standing.DELETED
-        told = await store.untold()
+        told = await store.read(Notices(unsent=True))
         assert [one.facts["uid"] for one in told][:3] == ["a", "b", "c"]
         assert {one.endpoint for one in told} == {made.id}
 
@@ -78,22 +85,22 @@ class NoticesContract(Topic):
         def wrong(_stored: Endpoint) -> Endpoint:
             raise ValueError("not like this")
 
-        await store.put_endpoint(an_endpoint(scene.application, uid="taken"))
+        await store.put(an_endpoint(scene.application, uid="taken"))
         double = an_endpoint(scene.application, uid="taken")
         with pytest.raises(Conflict):
-            await store.put_endpoint(double, noting=noting)
+            await store.put(double, noting=noting)
         with pytest.raises(Conflict):
-            await store.change_endpoint(
-                endpoint.application,
+            await store.change(
+                Endpoints(endpoint.application),
                 endpoint.id,
                 lambda stored: replace(stored, uid="taken"),
                 noting=noting,
             )
         with pytest.raises(ValueError, match="not like this"):
-            await store.change_endpoint(endpoint.application, endpoint.id, wrong, noting=noting)
+            await store.change(Endpoints(endpoint.application), endpoint.id, wrong, noting=noting)
         with pytest.raises(NotFound):
-            await store.delete_endpoint(endpoint.application, "nobody", now=NOON, noting=noting)
-        assert await store.untold() == []
+            await store.delete(Endpoints(endpoint.application), "nobody", now=NOON, noting=noting)
+        assert await store.read(Notices(unsent=True)) == []
 
     async def test_what_cannot_be_told_is_not_done(self, scene: Scene) -> None:
         def mute(_before: Endpoint | None, _after: Endpoint) -> list[Notice]:
@@ -102,9 +109,9 @@ class NoticesContract(Topic):
         store, endpoint = scene.store, scene.endpoint
         new = an_endpoint(scene.application)
         with pytest.raises(ValueError, match="no words"):
-            await store.put_endpoint(new, noting=mute)
+            await store.put(new, noting=mute)
         with pytest.raises(NotFound):
-            await store.endpoint(new.application, new.id)
+            await store.get(Endpoints(new.application), new.id)
         with pytest.raises(ValueError, match="no words"):
-            await store.delete_endpoint(endpoint.application, endpoint.id, now=NOON, noting=mute)
-        assert await store.endpoint(endpoint.application, endpoint.id) == endpoint
+            await store.delete(Endpoints(endpoint.application), endpoint.id, now=NOON, noting=mute)
+        assert await store.get(Endpoints(endpoint.application), endpoint.id) == endpoint

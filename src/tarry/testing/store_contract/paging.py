@@ -6,6 +6,7 @@ from typing import TypeVar
 from tarry.service.model.delivery import Delivery
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Change, Notice
+from tarry.service.store.kinds import Applications, Notices, Undelivered, UndeliveredIn
 from tarry.testing.samples import (
     ENVIRONMENT,
     NOON,
@@ -41,13 +42,15 @@ class PagingContract(Topic):
 
         async def page(last: tuple[Endpoint, Delivery] | None) -> list[tuple[Endpoint, Delivery]]:
             after = (last[1].lane, last[1].seq) if last else (0, 0)
-            return await scene.store.undelivered(scene.application.id, after=after, limit=PAGE)
+            return await scene.store.read(
+                Undelivered(scene.application.id, after=after, limit=PAGE)
+            )
 
         found = await _all(page)
         assert [(one.lane, one.seq) for _, one in found] == places
         assert [to for to, _ in found] == [endpoints[lane] for lane, _ in places]
-        assert found == await scene.store.undelivered(scene.application.id)
-        assert await scene.store.undelivered("app_other") == []
+        assert found == await scene.store.read(Undelivered(scene.application.id))
+        assert await scene.store.read(Undelivered("app_other")) == []
 
     async def test_what_is_undelivered_in_one_lane(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
@@ -55,43 +58,45 @@ class PagingContract(Topic):
             await scene.add()
         store, known = scene.store, scene.application.id
         for endpoint in (scene.endpoint, second):
-            found = await store.undelivered(known, lane=endpoint.lane)
+            found = await store.read(Undelivered(known, lane=endpoint.lane))
             assert [(to, one.seq) for to, one in found] == [(endpoint, seq) for seq in (1, 2, 3)]
             for seq in (1, 3):
                 after = (endpoint.lane, seq)
-                rest = await store.undelivered(known, lane=endpoint.lane, after=after, limit=1)
+                rest = await store.read(
+                    Undelivered(known, lane=endpoint.lane, after=after, limit=1)
+                )
                 assert rest == found[seq : seq + 1]
-        assert await store.undelivered(known, lane=max(scene.lane, second.lane) + 1) == []
-        assert await store.undelivered("app_other", lane=scene.lane) == []
+        assert await store.read(Undelivered(known, lane=max(scene.lane, second.lane) + 1)) == []
+        assert await store.read(Undelivered("app_other", lane=scene.lane)) == []
 
     async def test_what_is_undelivered_in_an_environment(self, scene: Scene) -> None:
         store = scene.store
         lanes: list[int] = []
         for application in (an_application(), an_application(), scene.application):
-            await store.put_application(application)
-            endpoint = await store.put_endpoint(an_endpoint(application))
+            await store.put(application)
+            endpoint = await store.put(an_endpoint(application))
             await store.add([new_message(application) for _ in range(3)])
             lanes.append(endpoint.lane)
         foreign = an_application(environment="org_other")
-        await store.put_application(foreign)
-        elsewhere = await store.put_endpoint(an_endpoint(foreign))
+        await store.put(foreign)
+        elsewhere = await store.put(an_endpoint(foreign))
         await store.add([new_message(foreign)])
         gone = an_application()
-        await store.put_application(gone)
-        await store.put_endpoint(an_endpoint(gone))
+        await store.put(gone)
+        await store.put(an_endpoint(gone))
         await store.add([new_message(gone)])
-        await store.delete_application(gone.id, now=NOON)
+        await store.delete(Applications(gone.environment), gone.id, now=NOON)
         wanted = [(lane, seq) for lane in sorted((*lanes, scene.lane)) for seq in (1, 2, 3)]
 
         async def page(last: tuple[Endpoint, Delivery] | None) -> list[tuple[Endpoint, Delivery]]:
             after = (last[1].lane, last[1].seq) if last else (0, 0)
-            return await store.undelivered_in(ENVIRONMENT, after=after, limit=PAGE)
+            return await store.read(UndeliveredIn(ENVIRONMENT, after=after, limit=PAGE))
 
         found = await _all(page)
         assert [(one.lane, one.seq) for _, one in found] == wanted
-        assert found == await store.undelivered_in(ENVIRONMENT)
-        assert [to for to, _ in await store.undelivered_in("org_other")] == [elsewhere]
-        assert await store.undelivered_in("org_nobody") == []
+        assert found == await store.read(UndeliveredIn(ENVIRONMENT))
+        assert [to for to, _ in await store.read(UndeliveredIn("org_other"))] == [elsewhere]
+        assert await store.read(UndeliveredIn("org_nobody")) == []
 
     async def test_notices_by_id(self, scene: Scene) -> None:
         wanted = [a_notice(scene.endpoint, at=NOON - number) for number in range(5)]
@@ -100,10 +105,10 @@ class PagingContract(Topic):
             for notice in reversed(wanted)
         ]
         await scene.settle(changes=changes)
-        assert await scene.store.notices() == wanted
+        assert await scene.store.read(Notices()) == wanted
 
         async def page(last: Notice | None) -> list[Notice]:
-            return await scene.store.notices(after=last.id if last else "", limit=PAGE)
+            return await scene.store.read(Notices(after=last.id if last else "", limit=PAGE))
 
         assert await _all(page) == wanted
 

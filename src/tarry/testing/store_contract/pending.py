@@ -9,7 +9,8 @@ from tarry.service.model.application import shard_of
 from tarry.service.model.lane import Lease
 from tarry.service.model.listing import MessageFilter
 from tarry.service.model.replay import ReplayFilter
-from tarry.service.model.task import REPLAYS, STATISTICS, Task, Work
+from tarry.service.model.task import REPLAYS, STATISTICS, Failure, Task, Work
+from tarry.service.store.kinds import AllTasksOf
 from tarry.testing.samples import (
     ALL_SHARDS,
     NOON,
@@ -29,7 +30,7 @@ class PendingContract(Topic):
     async def test_tenants_take_turns_and_each_has_its_oldest_task_done(self, scene: Scene) -> None:
         tasks = await _of_applications(scene, "app_b", "app_a", "app_c")
         after, order = ("", ""), []
-        while (task := await scene.store.task(ALL_SHARDS, after=after)) is not None:
+        while (task := await scene.store.next_task(ALL_SHARDS, after=after)) is not None:
             order.append(task)
             after = task.tenant
         assert order == [tasks["app_a"][0], tasks["app_b"][0], tasks["app_c"][0]]
@@ -37,23 +38,23 @@ class PendingContract(Topic):
     async def test_a_tenant_that_has_nothing_left_to_do_is_passed_over(self, scene: Scene) -> None:
         tasks = await _of_applications(scene, "app_a", "app_b")
         for task in tasks["app_a"]:
-            await scene.store.give_up(task, "no", now=NOON, lease=_lease(scene, task))
-        assert await scene.store.task(ALL_SHARDS) == tasks["app_b"][0]
+            await scene.store.finish(task, Failure("no"), now=NOON, lease=_lease(scene, task))
+        assert await scene.store.next_task(ALL_SHARDS) == tasks["app_b"][0]
         (first, second) = tasks["app_b"]
-        await scene.store.give_up(first, "no", now=NOON, lease=_lease(scene, first))
-        assert await scene.store.task(ALL_SHARDS) == second
-        assert await scene.store.task(ALL_SHARDS, after=first.tenant) is None
+        await scene.store.finish(first, Failure("no"), now=NOON, lease=_lease(scene, first))
+        assert await scene.store.next_task(ALL_SHARDS) == second
+        assert await scene.store.next_task(ALL_SHARDS, after=first.tenant) is None
 
     async def test_the_next_tenant_is_one_of_the_shards_and_works(self, scene: Scene) -> None:
         tasks = await _of_applications(scene, *(f"app_{letter}" for letter in "abcdefgh"))
         for mine in ({shard_of("app_c")}, {shard_of("app_f"), shard_of("app_h")}):
             after, order = ("", ""), list[str]()
-            while task := await scene.store.task(sorted(mine), after=after):
+            while task := await scene.store.next_task(sorted(mine), after=after):
                 after = task.tenant
                 order.append(task.application)
             assert order == [name for name in sorted(tasks) if shard_of(name) in mine]
-        assert await scene.store.task(ALL_SHARDS, {Work.RECOVER}) is None
-        assert await scene.store.task([]) is None
+        assert await scene.store.next_task(ALL_SHARDS, {Work.RECOVER}) is None
+        assert await scene.store.next_task([]) is None
 
     async def test_environments_take_turns_with_tasks_of_no_application(self, scene: Scene) -> None:
         counts = [
@@ -68,11 +69,11 @@ class PendingContract(Topic):
         ]
         for task in counts:
             await scene.store.add_task(task)
-        first = await scene.store.task(ALL_SHARDS, STATISTICS)
+        first = await scene.store.next_task(ALL_SHARDS, STATISTICS)
         assert first == counts[2]
-        assert await scene.store.task(ALL_SHARDS, STATISTICS, after=first.tenant) == counts[0]
+        assert await scene.store.next_task(ALL_SHARDS, STATISTICS, after=first.tenant) == counts[0]
         second = counts[0].tenant
-        assert await scene.store.task(ALL_SHARDS, STATISTICS, after=second) is None
+        assert await scene.store.next_task(ALL_SHARDS, STATISTICS, after=second) is None
 
     @pytest.mark.parametrize("work", sorted(REPLAYS))
     async def test_a_replay_that_another_covers_is_not_added(
@@ -84,7 +85,7 @@ class PendingContract(Topic):
             assert (
                 await _ask(scene, a_task(scene.endpoint, work, since=since, until=until)) == first
             )
-        assert await scene.store.tasks(scene.application.id) == [first]
+        assert await scene.store.read(AllTasksOf(scene.application.id)) == [first]
         await scene.store.woken(scene.leases)
         await scene.rest()
         assert await _ask(scene, a_task(scene.endpoint, work, since=NOON, until=NOON)) == first
@@ -102,7 +103,7 @@ class PendingContract(Topic):
         ]
         for task in tasks:
             assert await _ask(scene, task) == task
-        assert {task.id for task in await scene.store.tasks(scene.application.id)} == {
+        assert {task.id for task in await scene.store.read(AllTasksOf(scene.application.id))} == {
             task.id for task in tasks
         }
 
@@ -126,7 +127,7 @@ class PendingContract(Topic):
         assert await _ask(scene, second) == second
         assert await _ask(scene, a_task(scene.endpoint, Work.RECOVER)) == second
         for task in (first, second):
-            await scene.store.give_up(task, "no", now=NOON, lease=scene.lease)
+            await scene.store.finish(task, Failure("no"), now=NOON, lease=scene.lease)
         third = a_task(scene.endpoint, Work.RECOVER)
         assert await _ask(scene, third) == third
 
@@ -139,18 +140,18 @@ class PendingContract(Topic):
         assert len({task.id for task in tasks}) == 4
         await scene.store.woken(scene.leases)
         await scene.rest()
-        before = await scene.store.tasks(scene.application.id)
+        before = await scene.store.read(AllTasksOf(scene.application.id))
         more = a_task(scene.endpoint, Work.REPLAY_MISSING)
         with pytest.raises(TooManyReplays) as error:
             await _ask(scene, more, most=4)
         assert (error.value.endpoint, error.value.allowed) == (scene.endpoint.id, 4)
-        assert await scene.store.tasks(scene.application.id) == before
+        assert await scene.store.read(AllTasksOf(scene.application.id)) == before
         assert await scene.store.woken(scene.leases) == []
         covered = a_task(scene.endpoint, Work.RECOVER, since=NOON)
         assert await _ask(scene, covered, most=4) in tasks
         other = a_task(await scene.add_endpoint(), Work.REPLAY_MISSING)
         assert await _ask(scene, other, most=4) == other
-        await scene.store.give_up(tasks[0], "no", now=NOON, lease=scene.lease)
+        await scene.store.finish(tasks[0], Failure("no"), now=NOON, lease=scene.lease)
         assert await _ask(scene, more, most=4) == more
 
     async def test_a_replay_that_runs_counts_as_pending(self, scene: Scene) -> None:
@@ -172,7 +173,7 @@ class PendingContract(Topic):
     async def test_of_equal_replays_that_come_at_once_one_is_added(self, scene: Scene) -> None:
         tasks = [a_task(scene.endpoint, Work.RECOVER) for _ in range(8)]
         answers = await asyncio.gather(*(_ask(scene, task) for task in tasks))
-        (added,) = await scene.store.tasks(scene.application.id)
+        (added,) = await scene.store.read(AllTasksOf(scene.application.id))
         assert answers == [added] * 8
 
     async def test_of_many_replays_that_come_at_once_only_so_many_are_added(
@@ -185,7 +186,7 @@ class PendingContract(Topic):
         asked = (_ask(scene, task, most=3) for task in tasks)
         answers = await asyncio.gather(*asked, return_exceptions=True)
         assert sum(isinstance(answer, TooManyReplays) for answer in answers) == 9
-        assert len(await scene.store.tasks(scene.application.id)) == 3
+        assert len(await scene.store.read(AllTasksOf(scene.application.id))) == 3
 
 
 async def _ask(scene: Scene, task: Task, most: int = 10) -> Task:
@@ -198,8 +199,8 @@ async def _of_applications(scene: Scene, *names: str) -> dict[str, list[Task]]:
     tasks = dict[str, list[Task]]()
     for name in names:
         application = an_application(id=name)
-        await scene.store.put_application(application)
-        endpoint = await scene.store.put_endpoint(an_endpoint(application))
+        await scene.store.put(application)
+        endpoint = await scene.store.put(an_endpoint(application))
         older, newer = (
             a_task(endpoint, Work.REPLAY_MISSING, created_at=NOON + age) for age in (0, 1)
         )

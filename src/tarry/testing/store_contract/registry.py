@@ -10,6 +10,7 @@ from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Key, Scope
 from tarry.service.model.listing import Cut
 from tarry.service.store.contract import Retention, Store
+from tarry.service.store.kinds import EventTypes, Keys
 from tarry.testing.samples import (
     ENVIRONMENT,
     NOON,
@@ -38,26 +39,26 @@ class RegistryContract(Topic):
             validates=True,
             created_at=NOON - 0.25,
         )
-        await store.add_event_type(full)
-        assert await store.event_type(ENVIRONMENT, "invoice.paid") == full
+        await store.create(full)
+        assert await store.get(EventTypes(ENVIRONMENT), "invoice.paid") == full
         bare = an_event_type("invoice.lost")
-        await store.add_event_type(bare)
-        assert await store.event_type(ENVIRONMENT, "invoice.lost") == bare
+        await store.create(bare)
+        assert await store.get(EventTypes(ENVIRONMENT), "invoice.lost") == bare
 
     async def test_a_name_is_taken_once_archived_or_not(self, store: Store) -> None:
-        await store.add_event_type(an_event_type("a", archived=True))
+        await store.create(an_event_type("a", archived=True))
         with pytest.raises(Conflict) as refused:
-            await store.add_event_type(an_event_type("a", description="another"))
+            await store.create(an_event_type("a", description="another"))
         assert (refused.value.kind, refused.value.key) == ("event type", "a")
-        await store.add_event_type(an_event_type("a", environment="org_other"))
-        assert (await store.event_type(ENVIRONMENT, "a")).description == "Somebody paid"
+        await store.create(an_event_type("a", environment="org_other"))
+        assert (await store.get(EventTypes(ENVIRONMENT), "a")).description == "Somebody paid"
 
     async def test_of_many_who_add_a_name_at_once_one_does(
         self, store: Store, other: Store
     ) -> None:
         answers = await asyncio.gather(
             *(
-                one.add_event_type(an_event_type("a", description=str(number)))
+                one.create(an_event_type("a", description=str(number)))
                 for number, one in enumerate([store, other] * 10)
             ),
             return_exceptions=True,
@@ -68,49 +69,51 @@ class RegistryContract(Topic):
     async def test_an_event_type_is_changed_as_it_is_by_now(
         self, store: Store, other: Store
     ) -> None:
-        await store.add_event_type(an_event_type("a", description=""))
+        await store.create(an_event_type("a", description=""))
 
         def longer(found: EventType) -> EventType:
             return replace(found, description=found.description + "x", updated_at=NOON + 1)
 
-        changes = (one.change_event_type(ENVIRONMENT, "a", longer) for one in [store, other] * 10)
+        changes = (one.change(EventTypes(ENVIRONMENT), "a", longer) for one in [store, other] * 10)
         changed = await asyncio.gather(*changes)
         assert sorted(len(one.description) for one in changed) == list(range(1, 21))
-        found = await store.event_type(ENVIRONMENT, "a")
+        found = await store.get(EventTypes(ENVIRONMENT), "a")
         assert (found.description, found.updated_at) == ("x" * 20, NOON + 1)
 
     async def test_a_refused_change_leaves_an_event_type_as_it_was(self, store: Store) -> None:
         kept = an_event_type("a")
-        await store.add_event_type(kept)
+        await store.create(kept)
 
         def refuse(_: EventType) -> EventType:
             raise Conflict("schema", "1")
 
         with pytest.raises(Conflict, match="schema"):
-            await store.change_event_type(ENVIRONMENT, "a", refuse)
-        assert await store.event_type(ENVIRONMENT, "a") == kept
+            await store.change(EventTypes(ENVIRONMENT), "a", refuse)
+        assert await store.get(EventTypes(ENVIRONMENT), "a") == kept
 
     async def test_a_change_makes_no_other_of_it(self, store: Store) -> None:
-        await store.add_event_type(an_event_type("a"))
-        changed = await store.change_event_type(
-            ENVIRONMENT, "a", lambda _: an_event_type("b", environment="org_x", archived=True)
+        await store.create(an_event_type("a"))
+        changed = await store.change(
+            EventTypes(ENVIRONMENT),
+            "a",
+            lambda _: an_event_type("b", environment="org_x", archived=True),
         )
         assert changed == an_event_type("a", archived=True)
-        assert await store.event_type(ENVIRONMENT, "a") == changed
+        assert await store.get(EventTypes(ENVIRONMENT), "a") == changed
 
     async def test_what_was_deleted_is_free_again(self, store: Store) -> None:
-        await store.add_event_type(an_event_type("a"))
-        await store.delete_event_type(ENVIRONMENT, "a")
+        await store.create(an_event_type("a"))
+        await store.delete(EventTypes(ENVIRONMENT), "a", now=NOON)
         with pytest.raises(NotFound):
-            await store.event_type(ENVIRONMENT, "a")
-        await store.add_event_type(an_event_type("a"))
+            await store.get(EventTypes(ENVIRONMENT), "a")
+        await store.create(an_event_type("a"))
 
     async def test_an_event_type_that_is_not_there_is_not_found(self, store: Store) -> None:
-        await store.add_event_type(an_event_type("a", environment="org_other"))
+        await store.create(an_event_type("a", environment="org_other"))
         for call in (
-            store.event_type(ENVIRONMENT, "a"),
-            store.delete_event_type(ENVIRONMENT, "a"),
-            store.change_event_type(ENVIRONMENT, "a", lambda found: found),
+            store.get(EventTypes(ENVIRONMENT), "a"),
+            store.delete(EventTypes(ENVIRONMENT), "a", now=NOON),
+            store.change(EventTypes(ENVIRONMENT), "a", lambda found: found),
         ):
             with pytest.raises(NotFound) as missed:
                 await call
@@ -119,13 +122,16 @@ class RegistryContract(Topic):
     async def test_archived_ones_are_listed_if_asked_for(self, store: Store) -> None:
         shown, hidden = an_event_type("a"), an_event_type("b", archived=True)
         for one in (hidden, shown, an_event_type("c", environment="org_other")):
-            await store.add_event_type(one)
-        assert await store.list_event_types(ENVIRONMENT, Cut()) == [shown]
-        assert await store.list_event_types(ENVIRONMENT, Cut(), archived=True) == [shown, hidden]
-        back = await store.change_event_type(
-            ENVIRONMENT, "b", lambda found: replace(found, archived=False)
+            await store.create(one)
+        assert (await store.page(EventTypes(ENVIRONMENT), Cut())).entries == [shown]
+        assert (await store.page(EventTypes(ENVIRONMENT, archived=True), Cut())).entries == [
+            shown,
+            hidden,
+        ]
+        back = await store.change(
+            EventTypes(ENVIRONMENT), "b", lambda found: replace(found, archived=False)
         )
-        assert await store.list_event_types(ENVIRONMENT, Cut()) == [shown, back]
+        assert (await store.page(EventTypes(ENVIRONMENT), Cut())).entries == [shown, back]
 
     @pytest.mark.parametrize("archived", [False, True])
     @pytest.mark.parametrize(
@@ -149,8 +155,8 @@ class RegistryContract(Topic):
         self, store: Store, cut: Cut, names: list[str], *, archived: bool
     ) -> None:
         for name in reversed(NAMES):
-            await store.add_event_type(an_event_type(name, archived=archived))
-        page = await store.list_event_types(ENVIRONMENT, cut, archived=archived)
+            await store.create(an_event_type(name, archived=archived))
+        page = (await store.page(EventTypes(ENVIRONMENT, archived=archived), cut)).entries
         assert [one.name for one in page] == names
 
     # --- Keys -----------------------------------------------------------------------------------
@@ -168,7 +174,7 @@ class RegistryContract(Topic):
         )
         bare = a_key()
         for key in (full, bare):
-            await store.add_key(key)
+            await store.create(key)
         assert await other.key(full.hash) == full
         assert await other.key(bare.hash) == bare
         with pytest.raises(NotFound) as missed:
@@ -178,23 +184,38 @@ class RegistryContract(Topic):
     @pytest.mark.parametrize("same", ["id", "hash"])
     async def test_a_key_is_there_once(self, store: Store, same: str) -> None:
         first = a_key(name="first")
-        await store.add_key(first)
+        await store.create(first)
         twin = a_key(**{same: getattr(first, same)})
         with pytest.raises(Conflict) as refused:
-            await store.add_key(twin)
+            await store.create(twin)
         assert (refused.value.kind, refused.value.key) == ("key", twin.id)
         assert await store.key(first.hash) == first
 
     async def test_a_revoked_key_stays_known_and_its_time_stays(self, store: Store) -> None:
         key = a_key(expires_at=NOON + 50)
-        await store.add_key(key)
+        await store.create(key)
         revoked = replace(key, revoked_at=NOON + 1)
-        assert await store.revoke_key(ENVIRONMENT, key.id, now=NOON + 1) == revoked
-        assert await store.revoke_key(ENVIRONMENT, key.id, now=NOON + 2) == revoked
+        assert (
+            await store.change(Keys(ENVIRONMENT), key.id, lambda key: key.revoked(NOON + 1))
+            == revoked
+        )
+        assert (
+            await store.change(Keys(ENVIRONMENT), key.id, lambda key: key.revoked(NOON + 2))
+            == revoked
+        )
         assert await store.key(key.hash) == revoked
         for environment, known in (("org_other", key.id), (ENVIRONMENT, "key_none")):
             with pytest.raises(NotFound):
-                await store.revoke_key(environment, known, now=NOON)
+                await store.change(Keys(environment), known, lambda key: key.revoked(NOON))
+
+    async def test_a_change_of_a_key_saves_only_when_it_ends(self, store: Store) -> None:
+        key = a_key(name="first")
+        await store.create(key)
+        changed = await store.change(
+            Keys(ENVIRONMENT), key.id, lambda key: replace(key, name="second", expires_at=NOON)
+        )
+        assert changed == replace(key, expires_at=NOON)
+        assert await store.key(key.hash) == changed
 
     @pytest.mark.parametrize(
         ("sessions", "ended"),
@@ -212,12 +233,12 @@ class RegistryContract(Topic):
             a_key(session="s1"),
         ]
         for key in keys:
-            await store.add_key(key)
-        revoked = await store.revoke_keys_of("app_1", sessions=sessions, now=NOON + 5)
+            await store.create(key)
+        revoked = await store.revoke_keys("app_1", sessions=sessions, now=NOON + 5)
         assert revoked == len(ended)
         found = [await store.key(key.hash) for key in keys]
         assert [place for place, key in enumerate(found) if key.revoked_at == NOON + 5] == ended
-        assert await store.revoke_keys_of("app_1", sessions=sessions, now=NOON + 6) == 0
+        assert await store.revoke_keys("app_1", sessions=sessions, now=NOON + 6) == 0
 
     async def test_the_keys_to_an_application_end_after_a_while(self, store: Store) -> None:
         keys = [
@@ -228,24 +249,24 @@ class RegistryContract(Topic):
             a_key(application="app_2"),
         ]
         for key in keys:
-            await store.add_key(key)
-        assert await store.revoke_keys_of("app_1", sessions=None, now=NOON, delay=60.0) == 3
+            await store.create(key)
+        assert await store.revoke_keys("app_1", sessions=None, now=NOON, delay=60.0) == 3
         found = [await store.key(key.hash) for key in keys]
         assert [key.expires_at for key in found] == [NOON + 60, NOON + 60, NOON + 30, None, None]
         assert [key.revoked_at for key in found] == [None, None, None, NOON - 1, None]
         assert [key.opens(NOON + 59) for key in found] == [True, True, False, False, True]
         assert not found[0].opens(NOON + 60)
-        assert await store.revoke_keys_of("app_1", sessions=None, now=NOON + 1) == 3
+        assert await store.revoke_keys("app_1", sessions=None, now=NOON + 1) == 3
         assert not (await store.key(keys[0].hash)).opens(NOON + 2)
 
     async def test_keys_are_listed_without_those_to_an_application(self, store: Store) -> None:
         keys = [a_key(), a_key(revoked_at=NOON), a_key()]
         for key in (*reversed(keys), a_key(application="app_1"), a_key(environment="org_other")):
-            await store.add_key(key)
-        assert await store.list_keys(ENVIRONMENT, Cut()) == keys
-        assert await store.list_keys(ENVIRONMENT, Cut(1, keys[0].id)) == [keys[1]]
-        assert await store.list_keys(ENVIRONMENT, Cut(2, back=True)) == keys[1:]
-        assert await store.list_keys(ENVIRONMENT, Cut(2, descending=True)) == keys[:0:-1]
+            await store.create(key)
+        assert (await store.page(Keys(ENVIRONMENT), Cut())).entries == keys
+        assert (await store.page(Keys(ENVIRONMENT), Cut(1, keys[0].id))).entries == [keys[1]]
+        assert (await store.page(Keys(ENVIRONMENT), Cut(2, back=True))).entries == keys[1:]
+        assert (await store.page(Keys(ENVIRONMENT), Cut(2, descending=True))).entries == keys[:0:-1]
 
     async def test_keys_to_an_application_go_when_they_have_ended(self, store: Store) -> None:
         def portal(**values: float) -> Key:
@@ -264,7 +285,7 @@ class RegistryContract(Topic):
             a_key(revoked_at=NOON - 1),
         ]
         for key in (*gone, *kept):
-            await store.add_key(key)
+            await store.create(key)
         old = Retention(portal_keys_before=NOON)
         swept = [await store.sweep(old, limit=2) for _ in range(3)]
         assert swept == [2, 1, 0]
@@ -275,9 +296,9 @@ class RegistryContract(Topic):
 
     async def test_a_key_that_was_revoked_goes_too(self, store: Store) -> None:
         key = a_key(application="app_1")
-        await store.add_key(key)
+        await store.create(key)
         assert await store.sweep(Retention(portal_keys_before=NOON), limit=9) == 0
-        await store.revoke_keys_of("app_1", sessions=None, now=NOON - 5)
+        await store.revoke_keys("app_1", sessions=None, now=NOON - 5)
         assert await store.sweep(Retention(portal_keys_before=NOON), limit=9) == 1
 
     # --- Secrets of the service -----------------------------------------------------------------
@@ -289,7 +310,7 @@ class RegistryContract(Topic):
 
     async def test_a_value_is_replaced_by_who_knows_it(self, store: Store) -> None:
         await store.keep("a", b"one")
-        assert await store.keep_instead("a", b"two", of=b"one")
-        assert not await store.keep_instead("a", b"three", of=b"one")
-        assert not await store.keep_instead("nothing", b"three", of=b"one")
+        assert await store.keep("a", b"two", instead_of=b"one") == b"two"
+        assert await store.keep("a", b"three", instead_of=b"one") == b"two"
+        assert await store.keep("nothing", b"three", instead_of=b"one") == b""
         assert await store.keep("a", b"four") == b"two"

@@ -12,6 +12,7 @@ from tarry.service.model.listing import DeliveryFilter
 from tarry.service.model.message import Message
 from tarry.service.model.task import Work
 from tarry.service.store.contract import Retention
+from tarry.service.store.kinds import AllAttemptsOf, AllDeliveriesOf, DeliveriesTo
 from tarry.testing.samples import NOON, a_task, an_attempt, delivered, failed
 from tarry.testing.store_contract.scene import EVERYTHING, Scene
 from tarry.testing.store_contract.topic import Topic
@@ -58,7 +59,7 @@ class ResendContract(Topic):
         message, other = await scene.add(), await scene.add()
         await scene.settle(*map(failed, await scene.due()))
         before, row = await scene.delivery(message), await scene.row()
-        (earlier,) = await scene.store.attempts(message.id)
+        (earlier,) = await scene.store.read(AllAttemptsOf(message.id))
         await scene.store.resend(scene.endpoint, message.id, resend="r1")
         (due,) = await scene.due(Stream.RESEND)
         attempt = an_attempt(due, trigger=Trigger.MANUAL, status=200, kind=None)
@@ -69,7 +70,7 @@ class ResendContract(Topic):
         assert await scene.delivery(message) == arrived
         assert (await scene.delivery(other)).state is State.FAILED
         assert (await scene.row()).ended == row.ended
-        assert await scene.store.attempts(message.id) == [earlier, attempt]
+        assert await scene.store.read(AllAttemptsOf(message.id)) == [earlier, attempt]
         assert await scene.due(Stream.RESEND) == []
 
     @pytest.mark.parametrize("taken", [True, False])
@@ -101,7 +102,7 @@ class ResendContract(Topic):
         attempt = an_attempt(due, trigger=Trigger.MANUAL, status=500, kind="transient")
         assert await scene.settle(Resent(scene.lane, "r1", attempt, scene.lease.epoch)) == [True]
         assert await scene.delivery(message) == before
-        assert (await scene.store.attempts(message.id))[1:] == [attempt]
+        assert (await scene.store.read(AllAttemptsOf(message.id)))[1:] == [attempt]
 
     async def test_what_still_waits_goes_on_whatever_became_of_a_resend(self, scene: Scene) -> None:
         message = await scene.add()
@@ -122,7 +123,7 @@ class ResendContract(Topic):
         assert await scene.settle(Resent(scene.lane, "r1", an_attempt(due), scene.lease.epoch)) == [
             False
         ]
-        assert len(await scene.store.attempts(message.id)) == 1
+        assert len(await scene.store.read(AllAttemptsOf(message.id))) == 1
 
     async def test_a_resend_and_the_delivery_do_not_meet(self, scene: Scene) -> None:
         message = await scene.add()
@@ -157,7 +158,7 @@ class ResendContract(Topic):
         row = await scene.row(late)
         assert (row.added, row.ended) == (2, 1)
         assert (await scene.delivery(message)).state is State.READY
-        assert len(await scene.store.deliveries(other.id)) == 1
+        assert len(await scene.store.read(AllDeliveriesOf(other.id))) == 1
         await scene.check_counts()
 
     async def test_what_was_added_by_a_resend_is_in_every_list(self, scene: Scene) -> None:
@@ -166,10 +167,10 @@ class ResendContract(Topic):
         (due,) = await self._asked(scene, late, message)
         await scene.settle(Resent(late.lane, "r1", _an_attempt(due, taken=True), scene.lease.epoch))
         tried = DeliveryFilter(tried=True, states=frozenset({State.DELIVERED}))
-        found = await scene.store.list_deliveries_to(late, EVERYTHING, tried)
+        found = await scene.store.page(DeliveriesTo(late, tried), EVERYTHING)
         assert [of.id for of, _ in found.entries] == [message.id]
         assert await scene.store.counts(late.lane) == {State.DELIVERED: 1}
-        assert [to.id for to, _ in await scene.store.deliveries(message.id)] == [
+        assert [to.id for to, _ in await scene.store.read(AllDeliveriesOf(message.id))] == [
             scene.endpoint.id,
             late.id,
         ]
@@ -266,7 +267,7 @@ class ResendContract(Topic):
         (due,) = await self._asked(scene, late, message)
         resent = Resent(late.lane, "r1", _an_attempt(due, taken=True), scene.lease.epoch)
         assert await scene.settle(resent, leases=()) == [False]
-        assert len(await scene.store.deliveries(message.id)) == 1
+        assert len(await scene.store.read(AllDeliveriesOf(message.id))) == 1
 
     async def test_a_lane_is_not_woken_by_what_a_resend_adds(self, scene: Scene) -> None:
         message = await scene.add()
@@ -291,7 +292,7 @@ class ResendContract(Topic):
         while await scene.store.sweep(Retention(messages_before=NOON + 1), limit=100):
             pass
         assert await scene.store.counts(late.lane) == {}
-        assert await scene.store.attempts(message.id) == []
+        assert await scene.store.read(AllAttemptsOf(message.id)) == []
 
     async def test_what_failed_in_the_same_call_has_arrived_by_a_resend(self, scene: Scene) -> None:
         message = await scene.add()

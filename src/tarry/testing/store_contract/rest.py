@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.task import Work
+from tarry.service.store.kinds import Applications, Environment
 from tarry.testing.samples import (
     ALL_SHARDS,
     ENVIRONMENT,
@@ -26,7 +27,7 @@ class RestContract(Topic):
     """No wake-up is lost, and none is returned twice."""
 
     async def test_a_new_lane_is_awake_and_its_waking_is_told_once(self, scene: Scene) -> None:
-        endpoint = await scene.store.put_endpoint(an_endpoint(scene.application))
+        endpoint = await scene.store.put(an_endpoint(scene.application))
         assert set(await scene.store.awake(ALL_SHARDS)) == {scene.lane, endpoint.lane}
         assert await scene.store.woken(scene.leases) == [endpoint.lane]
         assert await scene.store.woken(scene.leases) == []
@@ -35,24 +36,24 @@ class RestContract(Topic):
         self, scene: Scene
     ) -> None:
         store = scene.store
-        idle = await store.put_endpoint(an_endpoint(scene.application))
-        await store.put_environment("org_other")
+        idle = await store.put(an_endpoint(scene.application))
+        await store.put(Environment("org_other"))
         foreign = an_application(environment="org_other")
-        await store.put_application(foreign)
-        await store.put_endpoint(an_endpoint(foreign))
+        await store.put(foreign)
+        await store.put(an_endpoint(foreign))
         await store.woken(scene.leases)
         await scene.store.rest({idle.lane: 0}, scene.leases)
-        await store.put_environment(ENVIRONMENT, policy='{"attempts": 3}')
+        await store.put(Environment(ENVIRONMENT, '{"attempts": 3}'))
         assert await store.woken(scene.leases) == [scene.lane]
         assert await store.awake(ALL_SHARDS) != []
         assert idle.lane not in await store.awake(ALL_SHARDS)
-        await store.put_environment(ENVIRONMENT)
+        await store.put(Environment(ENVIRONMENT))
         assert await store.woken(scene.leases) == [scene.lane]
         assert await store.woken(scene.leases) == []
 
     async def test_only_the_lanes_of_the_shards_are_told(self, scene: Scene) -> None:
         others = [lease for lease in scene.leases if lease.shard != scene.application.shard]
-        await scene.store.put_endpoint(scene.endpoint)
+        await scene.store.put(scene.endpoint)
         assert await scene.store.awake([lease.shard for lease in others]) == []
         assert await scene.store.woken(others) == []
         assert await scene.store.awake([scene.application.shard]) == [scene.lane]
@@ -96,7 +97,7 @@ class RestContract(Topic):
         self, scene: Scene
     ) -> None:
         await scene.add()
-        assert await scene.store.doze({scene.lane: 1}, scene.leases) == {scene.lane}
+        assert await scene.store.rest({scene.lane: 1}, scene.leases, doze=True) == {scene.lane}
         assert await scene.store.woken(scene.leases) == []
         await scene.add()
         assert await scene.store.woken(scene.leases) == [scene.lane]
@@ -105,12 +106,12 @@ class RestContract(Topic):
 
     async def test_a_dozing_lane_is_there_for_a_new_owner(self, scene: Scene) -> None:
         await scene.add()
-        await scene.store.doze({scene.lane: 1}, scene.leases)
+        await scene.store.rest({scene.lane: 1}, scene.leases, doze=True)
         assert await scene.store.awake(ALL_SHARDS) == [scene.lane]
 
     async def test_a_dozing_lane_may_rest_when_all_is_done(self, scene: Scene) -> None:
         await scene.add()
-        await scene.store.doze({scene.lane: 1}, scene.leases)
+        await scene.store.rest({scene.lane: 1}, scene.leases, doze=True)
         await scene.settle(*map(delivered, await scene.due()))
         assert await scene.store.rest({scene.lane: 1}, scene.leases) == {scene.lane}
         assert await scene.store.awake(ALL_SHARDS) == []
@@ -126,23 +127,23 @@ class RestContract(Topic):
         task = a_task(scene.endpoint, Work.RECOVER)
         await scene.store.add_task(task)
         await scene.store.woken(scene.leases)
-        assert await scene.store.doze({first.lane: 3}, scene.leases) == {first.lane}
+        assert await scene.store.rest({first.lane: 3}, scene.leases, doze=True) == {first.lane}
         for woken in ([scene.lane], []):
             await scene.store.advance(task, now=NOON, limit=1, lease=scene.lease)
             assert await scene.store.woken(scene.leases) == woken
 
     async def test_no_lane_dozes_that_got_more_than_its_owner_knows(self, scene: Scene) -> None:
         await scene.add()
-        assert await scene.store.doze({scene.lane: 0}, scene.leases) == set()
+        assert await scene.store.rest({scene.lane: 0}, scene.leases, doze=True) == set()
         await scene.add()
         assert await scene.store.woken(scene.leases) == []
 
     async def test_a_stale_lease_lets_nothing_doze(self, scene: Scene, later: Later) -> None:
         others = [lease for lease in scene.leases if lease.shard != scene.application.shard]
-        assert await scene.store.doze({scene.lane: 0}, others) == set()
+        assert await scene.store.rest({scene.lane: 0}, others, doze=True) == set()
         await later(LENGTH + 1)
         await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
-        assert await scene.store.doze({scene.lane: 0}, scene.leases) == set()
+        assert await scene.store.rest({scene.lane: 0}, scene.leases, doze=True) == set()
 
     async def test_a_lane_that_got_more_than_its_owner_knows_stays_awake(
         self, scene: Scene
@@ -196,7 +197,7 @@ class RestContract(Topic):
         assert await scene.store.woken(scene.leases) == []
 
     async def test_what_is_skipped_wakes_nobody(self, scene: Scene) -> None:
-        await scene.store.put_endpoint(replace(scene.endpoint, standing=Standing.DISABLED))
+        await scene.store.put(replace(scene.endpoint, standing=Standing.DISABLED))
         await scene.store.woken(scene.leases)
         await scene.rest()
         await scene.add()
@@ -211,7 +212,7 @@ class RestContract(Topic):
             await scene.settle(*map(delivered, await scene.due()))
 
     async def test_a_wake_up_that_nobody_asked_for_yet_outlives_rest(self, scene: Scene) -> None:
-        await scene.store.put_endpoint(scene.endpoint)
+        await scene.store.put(scene.endpoint)
         await scene.rest()
         assert await scene.store.woken(scene.leases) == [scene.lane]
 
@@ -228,11 +229,13 @@ class RestContract(Topic):
             await scene.rest()
         match what:
             case "endpoint":
-                await scene.store.put_endpoint(replace(scene.endpoint, rate=5.0))
+                await scene.store.put(replace(scene.endpoint, rate=5.0))
             case "deletion":
-                await scene.store.delete_application(scene.application.id, now=NOON)
+                await scene.store.delete(
+                    Applications(scene.application.environment), scene.application.id, now=NOON
+                )
             case "application":
-                await scene.store.put_application(replace(scene.application, rate=5.0))
+                await scene.store.put(replace(scene.application, rate=5.0))
             case "cancel":
                 await scene.store.cancel(scene.application.id, message.id, now=NOON)
             case "resend":
@@ -245,9 +248,9 @@ class RestContract(Topic):
 
     async def test_a_change_elsewhere_wakes_nobody(self, scene: Scene) -> None:
         other = an_application()
-        await scene.store.put_application(other)
-        stranger = await scene.store.put_endpoint(an_endpoint(other))
-        await scene.store.put_application(replace(other, rate=1.0))
+        await scene.store.put(other)
+        stranger = await scene.store.put(an_endpoint(other))
+        await scene.store.put(replace(other, rate=1.0))
         assert await scene.store.woken(scene.leases) == [stranger.lane]
 
     async def test_a_replay_wakes_a_lane_at_rest_and_only_such_a_one(self, scene: Scene) -> None:

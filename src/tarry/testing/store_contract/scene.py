@@ -12,6 +12,14 @@ from tarry.service.model.listing import AttemptFilter, Cut, MessageFilter
 from tarry.service.model.message import Accepted, Message
 from tarry.service.model.task import Task
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import (
+    AllDeliveriesOf,
+    AttemptsTo,
+    Endpoints,
+    Environment,
+    Lanes,
+    Messages,
+)
 from tarry.testing.samples import (
     ENVIRONMENT,
     NOON,
@@ -43,10 +51,10 @@ class Scene:
     @classmethod
     async def set_up(cls, store: Store) -> "Scene":
         """Create everything; the wake-up of its lane was read already."""
-        await store.put_environment(ENVIRONMENT)
+        await store.put(Environment(ENVIRONMENT))
         application = an_application()
-        await store.put_application(application)
-        endpoint = await store.put_endpoint(an_endpoint(application))
+        await store.put(application)
+        endpoint = await store.put(an_endpoint(application))
         leases = await store.lease(WORKER, most=SHARDS, length=LENGTH)
         await store.woken(leases)
         return cls(store, application, endpoint, leases)
@@ -69,8 +77,8 @@ class Scene:
 
     async def note(self, *notices: Notice) -> None:
         """Save notices."""
-        await self.store.change_endpoint(
-            self.application.id,
+        await self.store.change(
+            Endpoints(self.application.id),
             self.endpoint.id,
             lambda stored: stored,
             noting=lambda _before, _after: notices,
@@ -79,11 +87,11 @@ class Scene:
     async def delete_endpoint(self, endpoint: Endpoint | None = None) -> Task:
         """Delete an endpoint, the first one if none is given, at noon."""
         gone = endpoint or self.endpoint
-        return await self.store.delete_endpoint(gone.application, gone.id, now=NOON)
+        return (await self.store.delete(Endpoints(gone.application), gone.id, now=NOON))[0]
 
     async def add_endpoint(self, **values: Any) -> Endpoint:  # noqa: ANN401  likewise
         """Add an endpoint to the application; the wake-up of its lane was read already."""
-        endpoint = await self.store.put_endpoint(an_endpoint(self.application, **values))
+        endpoint = await self.store.put(an_endpoint(self.application, **values))
         await self.store.woken(self.leases)
         self.endpoints.append(endpoint)
         return endpoint
@@ -116,23 +124,23 @@ class Scene:
     async def row(self, endpoint: Endpoint | None = None) -> LaneRow:
         """Return the lane of the endpoint, or of another one."""
         endpoint = endpoint or self.endpoint
-        return await self.store.lane(endpoint.application, endpoint.id)
+        return await self.store.get(Lanes(endpoint.application), endpoint.id)
 
     async def delivery(self, message: Message, endpoint: Endpoint | None = None) -> Delivery:
         """Return the delivery of a message to the endpoint, or to another one."""
         wanted = (endpoint or self.endpoint).id
-        found = await self.store.deliveries(message.id)
+        found = await self.store.read(AllDeliveriesOf(message.id))
         return next(delivery for to, delivery in found if to.id == wanted)
 
     async def messages(self, application: Application | None = None) -> list[Message]:
         """Return all messages of the application, or of another one."""
         known = (application or self.application).id
-        return (await self.store.list_messages(known, EVERYTHING, MessageFilter())).entries
+        return (await self.store.page(Messages(known, MessageFilter()), EVERYTHING)).entries
 
     async def attempts_to(self, endpoint: Endpoint | None = None) -> list[Attempt]:
         """Return all attempts made at the endpoint, or at another one."""
         wanted = AttemptFilter()
-        made = await self.store.list_attempts_to(endpoint or self.endpoint, EVERYTHING, wanted)
+        made = await self.store.page(AttemptsTo(endpoint or self.endpoint, wanted), EVERYTHING)
         return [attempt for attempt, _ in made.entries]
 
     async def rest(self) -> None:

@@ -7,6 +7,7 @@ from tarry.service.model.attempt import Attempt, Resent, Trigger
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Change, Known, Lease, Stream
+from tarry.service.store.kinds import AllAttemptsOf, Notices
 from tarry.testing.samples import (
     NOON,
     a_message,
@@ -42,7 +43,7 @@ class SettleContract(Topic):
         delivery = await scene.delivery(message)
         assert (delivery.state, delivery.reason) == (State.DELIVERED, Reason.DELIVERED)
         assert (delivery.attempts, delivery.tries, delivery.ended_at) == (1, 1, NOON + 1)
-        assert await scene.store.attempts(message.id) == [settlement.attempt]
+        assert await scene.store.read(AllAttemptsOf(message.id)) == [settlement.attempt]
         row = await scene.row()
         assert (row.added, row.ended, row.waiting) == (1, 1, 0)
 
@@ -79,7 +80,7 @@ class SettleContract(Topic):
             decision="again in 30 s",
         )
         await scene.settle(postponed(due, NOON + 30, attempt=attempt))
-        assert await scene.store.attempts(due.message) == [attempt]
+        assert await scene.store.read(AllAttemptsOf(due.message)) == [attempt]
         assert await scene.attempts_to() == [attempt]
 
     async def test_without_an_attempt_tries_stay_as_they_are(self, scene: Scene) -> None:
@@ -90,7 +91,7 @@ class SettleContract(Topic):
         delivery = await scene.delivery(message)
         assert (delivery.state, delivery.reason) == (State.FAILED, Reason.EXPUNGED)
         assert (delivery.attempts, delivery.tries) == (0, 0)
-        assert await scene.store.attempts(message.id) == []
+        assert await scene.store.read(AllAttemptsOf(message.id)) == []
 
     async def test_each_settlement_has_its_own_answer(self, scene: Scene) -> None:
         await scene.store.add([new_message(scene.application) for _ in range(3)])
@@ -111,7 +112,7 @@ class SettleContract(Topic):
         assert await scene.settle(delivered(due)) == [False], "its number of tries is an old one"
         delivery = await scene.delivery(message)
         assert (delivery.state, delivery.tries) == (State.READY, 1)
-        assert len(await scene.store.attempts(message.id)) == 1
+        assert len(await scene.store.read(AllAttemptsOf(message.id))) == 1
         (again,) = await scene.due()
         assert await scene.settle(delivered(again)) == [True]
 
@@ -135,8 +136,8 @@ class SettleContract(Topic):
         assert await scene.settle(settlement) == [False]
         assert await scene.due() == [due]
         assert await scene.row() == before
-        assert await scene.store.attempts(lost.id) == []
-        assert await scene.store.attempts(message.id) == []
+        assert await scene.store.read(AllAttemptsOf(lost.id)) == []
+        assert await scene.store.read(AllAttemptsOf(message.id)) == []
 
     async def test_a_lost_message_leaves_no_attempt_at_a_delivery_that_ended(
         self, scene: Scene
@@ -188,12 +189,12 @@ class SettleContract(Topic):
         settlement = delivered(due)
         assert await scene.settle(settlement, delivered(other))
         assert await scene.delivery(message) == replace(ended, tries=1)
-        assert await scene.store.attempts(message.id) == [settlement.attempt]
+        assert await scene.store.read(AllAttemptsOf(message.id)) == [settlement.attempt]
         assert settlement.attempt in await scene.attempts_to()
         row = await scene.row()
         assert await scene.settle(settlement) == [False], "as after a commit of unknown end"
-        assert len(await scene.store.attempts(message.id)) == 1
-        assert len(await scene.store.attempts(beside.id)) == 1
+        assert len(await scene.store.read(AllAttemptsOf(message.id))) == 1
+        assert len(await scene.store.read(AllAttemptsOf(beside.id))) == 1
         assert await scene.row() == row
 
     async def test_what_was_not_sent_leaves_nothing_at_a_delivery_that_ended(
@@ -205,7 +206,7 @@ class SettleContract(Topic):
         ended = await scene.delivery(message)
         assert await scene.settle(failed(due, attempt=None)) == [False]
         assert await scene.delivery(message) == ended
-        assert await scene.store.attempts(message.id) == []
+        assert await scene.store.read(AllAttemptsOf(message.id)) == []
 
     async def test_a_stale_lease_keeps_no_attempt_of_a_delivery_that_ended(
         self, scene: Scene
@@ -216,7 +217,7 @@ class SettleContract(Topic):
         ended = await scene.delivery(message)
         assert await scene.settle(delivered(due), leases=[]) == [False]
         assert await scene.delivery(message) == ended
-        assert await scene.store.attempts(message.id) == []
+        assert await scene.store.read(AllAttemptsOf(message.id)) == []
 
     async def test_a_delivery_that_is_not_there_is_not_settled(self, scene: Scene) -> None:
         await scene.add()
@@ -258,8 +259,8 @@ class SettleContract(Topic):
         ]
         assert await scene.row() == before
         assert (await scene.due(), await scene.due(Stream.RESEND)) == ([due], [resend])
-        assert await scene.store.attempts(message.id) == []
-        assert await scene.store.notices() == []
+        assert await scene.store.read(AllAttemptsOf(message.id)) == []
+        assert await scene.store.read(Notices()) == []
 
     async def test_what_was_sent_under_an_earlier_lease_is_not_written_under_the_next(
         self, scene: Scene, later: Later
@@ -279,7 +280,7 @@ class SettleContract(Topic):
         assert await scene.settle(late, resent, changes=[change], leases=both) == [False, False]
         assert await scene.row() == before
         assert (await scene.due(), await scene.due(Stream.RESEND)) == ([due], [resend])
-        assert await scene.store.attempts(message.id) == []
+        assert await scene.store.read(AllAttemptsOf(message.id)) == []
         fresh = delivered(due, epoch=earlier + 1)
         resent, change = replace(resent, epoch=earlier + 1), replace(change, epoch=earlier + 1)
         answers = await scene.settle(late, fresh, resent, changes=[change], leases=both)
@@ -303,7 +304,7 @@ class SettleContract(Topic):
         (due,) = await scene.due()
         attempt = an_attempt(due, detail="odd \0 \ud800 text", body=b"\0\xff")
         assert await scene.settle(delivered(due, attempt=attempt)) == [True]
-        (kept,) = await scene.store.attempts(message.id)
+        (kept,) = await scene.store.read(AllAttemptsOf(message.id))
         assert (kept.detail, kept.body) == ("odd \ufffd ? text", b"\0\xff")
 
     async def test_what_a_lane_learned_is_kept(self, scene: Scene) -> None:
@@ -344,7 +345,7 @@ class SettleContract(Topic):
     ) -> None:
         await _stand(scene, Standing.PARKED, NOON + 1)
         old = replace(scene.endpoint, standing=standing, updated_at=NOON + 5, lane=0)
-        put = await scene.store.put_endpoint(old)
+        put = await scene.store.put(old)
         assert put == (await scene.row()).endpoint
         assert (put.standing, put.lane) == (standing, scene.lane)
         until = NOON + 5 if standing is Standing.ENABLED else None
@@ -369,7 +370,7 @@ class SettleContract(Topic):
         await scene.settle(
             changes=[Change(lane=scene.lane, epoch=scene.lease.epoch, at=NOON, notices=notices)]
         )
-        assert await scene.store.notices() == list(notices)
+        assert await scene.store.read(Notices()) == list(notices)
 
     async def test_a_change_of_a_lane_that_is_not_there_is_dropped(self, scene: Scene) -> None:
         change = Change(
@@ -379,7 +380,7 @@ class SettleContract(Topic):
             notices=(a_notice(scene.endpoint),),
         )
         assert await scene.settle(changes=[change]) == []
-        assert await scene.store.notices() == []
+        assert await scene.store.read(Notices()) == []
 
     async def test_an_owner_does_not_wake_its_own_lanes(self, scene: Scene) -> None:
         await scene.add()

@@ -8,6 +8,7 @@ from tarry.service.model.lane import Change, Stream
 from tarry.service.model.message import Accepted, Message
 from tarry.service.model.task import Work
 from tarry.service.store.contract import Retention
+from tarry.service.store.kinds import AllAttemptsOf, AllDeliveriesOf, AllTasksOf, Messages, Notices
 from tarry.testing.samples import (
     NOON,
     a_notice,
@@ -31,7 +32,7 @@ class SweepContract(Topic):
     async def test_nothing_goes_that_has_no_limit(self, scene: Scene) -> None:
         message = await _old(scene, key="k")
         assert await _sweep(scene, Retention()) == 0
-        assert await scene.store.message(scene.application.id, message.id) == message
+        assert await scene.store.get(Messages(scene.application.id), message.id) == message
 
     async def test_old_payloads_go_and_what_is_known_of_the_message_stays(
         self, scene: Scene
@@ -39,10 +40,10 @@ class SweepContract(Topic):
         old = await _old(scene, event_id="evt-1")
         new = await _old(scene, accepted_at=NOON)
         assert await _sweep(scene, PAYLOADS) > 0
-        found = await scene.store.message(scene.application.id, "evt-1")
+        found = await scene.store.get(Messages(scene.application.id), "evt-1")
         assert (found.id, found.payload) == (old.id, None)
-        assert await scene.store.message(scene.application.id, new.id) == new
-        assert len(await scene.store.attempts(old.id)) == 1
+        assert await scene.store.get(Messages(scene.application.id), new.id) == new
+        assert len(await scene.store.read(AllAttemptsOf(old.id))) == 1
         assert await _sweep(scene, PAYLOADS) == 0
 
     async def test_a_payload_goes_that_was_to_be_kept_so_long_only(self, scene: Scene) -> None:
@@ -64,10 +65,10 @@ class SweepContract(Topic):
         assert await _sweep(scene, MESSAGES) > 0
         for known_as in (old.id, "evt-1"):
             with pytest.raises(NotFound):
-                await scene.store.message(scene.application.id, known_as)
+                await scene.store.get(Messages(scene.application.id), known_as)
         assert await scene.messages() == [new]
-        assert await scene.store.deliveries(old.id) == []
-        assert await scene.store.attempts(old.id) == []
+        assert await scene.store.read(AllDeliveriesOf(old.id)) == []
+        assert await scene.store.read(AllAttemptsOf(old.id)) == []
         assert len(await scene.attempts_to()) == 1
         assert await scene.row() == before, "a lane counts what it had, not what is kept"
         again = new_message(scene.application, event_id="evt-1", key="k", fingerprint=b"two")
@@ -79,7 +80,7 @@ class SweepContract(Topic):
         await scene.add_endpoint()
         message = await _old(scene)
         assert await _sweep(scene, retention) == 0
-        assert await scene.store.message(scene.application.id, message.id) == message
+        assert await scene.store.get(Messages(scene.application.id), message.id) == message
 
     @pytest.mark.parametrize("retention", [PAYLOADS, MESSAGES], ids=["payloads", "messages"])
     async def test_what_somebody_wants_to_be_resent_stays(
@@ -94,7 +95,7 @@ class SweepContract(Topic):
 
     async def test_a_message_that_nobody_wanted_goes_too(self, scene: Scene) -> None:
         application = an_application()
-        await scene.store.put_application(application)
+        await scene.store.put(application)
         new = new_message(application, accepted_at=NOON - 1)
         await scene.store.add([new])
         assert await _sweep(scene, MESSAGES) > 0
@@ -110,7 +111,7 @@ class SweepContract(Topic):
             Accepted(again[0].message),
             Accepted(new, repeated=True),
         ]
-        assert await scene.store.message(scene.application.id, old.id) == old
+        assert await scene.store.get(Messages(scene.application.id), old.id) == old
 
     async def test_a_key_is_forgotten_although_its_message_waits(self, scene: Scene) -> None:
         await scene.add(key="k", accepted_at=NOON - 1)
@@ -126,7 +127,7 @@ class SweepContract(Topic):
             ]
         )
         assert await _sweep(scene, Retention(notices_before=NOON)) == 1
-        assert await scene.store.notices() == notices[1:]
+        assert await scene.store.read(Notices()) == notices[1:]
 
     async def test_tasks_that_were_finished_long_ago_go(self, scene: Scene) -> None:
         tasks = [a_task(scene.endpoint, Work.RECOVER) for _ in range(3)]
@@ -135,7 +136,7 @@ class SweepContract(Topic):
         for task, at in zip(tasks, (NOON - 1, NOON), strict=False):
             await scene.store.advance(task, now=at, limit=1, lease=scene.lease)
         assert await _sweep(scene, Retention(tasks_before=NOON)) == 1
-        kept = {task.id for task in await scene.store.tasks(scene.application.id)}
+        kept = {task.id for task in await scene.store.read(AllTasksOf(scene.application.id))}
         assert kept == {tasks[1].id, tasks[2].id}
 
     async def test_what_cannot_go_yet_goes_when_it_can(self, scene: Scene) -> None:

@@ -11,6 +11,13 @@ from tarry.service.model.lane import Stream
 from tarry.service.model.listing import MessageFilter
 from tarry.service.model.replay import Fate, ReplayFilter
 from tarry.service.model.task import Task, Work
+from tarry.service.store.kinds import (
+    AllAttemptsOf,
+    AllDeliveriesOf,
+    AllTasksOf,
+    Applications,
+    Tasks,
+)
 from tarry.testing.samples import (
     ALL_SHARDS,
     NOON,
@@ -40,27 +47,29 @@ class TasksContract(Topic):
         task = await _put(
             scene, Work.BULK_REPLAY, since=NOON - 5.5, until=NOON + 5.5, wanted=wanted
         )
-        assert await scene.store.get_task(task.id) == task
-        assert await scene.store.task(ALL_SHARDS) == task
+        assert await scene.store.get(Tasks(task.environment), task.id) == task
+        assert await scene.store.next_task(ALL_SHARDS) == task
         with pytest.raises(NotFound):
-            await scene.store.get_task("qtask_none")
+            await scene.store.get(Tasks(task.environment), "qtask_none")
+        with pytest.raises(NotFound):
+            await scene.store.get(Tasks("org_other"), task.id)
 
     async def test_the_tasks_of_an_application_come_newest_first(self, scene: Scene) -> None:
         first = await _put(scene, Work.RECOVER, created_at=NOON)
         second = await _put(scene, Work.REPLAY_MISSING, created_at=NOON + 1)
-        assert await scene.store.tasks(scene.application.id) == [second, first]
-        assert await scene.store.tasks("app_other") == []
+        assert await scene.store.read(AllTasksOf(scene.application.id)) == [second, first]
+        assert await scene.store.read(AllTasksOf("app_other")) == []
 
     async def test_the_oldest_unfinished_task_of_the_shards_is_next(self, scene: Scene) -> None:
         second = await _put(scene, Work.RECOVER, created_at=NOON + 1)
         first = await _put(scene, Work.RECOVER, created_at=NOON)
         others = [shard for shard in ALL_SHARDS if shard != scene.application.shard]
-        assert await scene.store.task(others) is None
-        assert await scene.store.task([scene.application.shard]) == first
+        assert await scene.store.next_task(others) is None
+        assert await scene.store.next_task([scene.application.shard]) == first
         await _finish(scene, first)
-        assert await scene.store.task(ALL_SHARDS) == second
+        assert await scene.store.next_task(ALL_SHARDS) == second
         await _finish(scene, second)
-        assert await scene.store.task(ALL_SHARDS) is None
+        assert await scene.store.next_task(ALL_SHARDS) is None
 
     async def test_recovering_makes_what_failed_ready_again(self, scene: Scene) -> None:
         message = await scene.add()
@@ -78,7 +87,7 @@ class TasksContract(Topic):
         assert delivery.accepted_at == NOON + 50
         assert (await scene.row()).waiting == 1
         assert [(one.seq, one.tries) for one in await scene.due()] == [(1, 2)]
-        assert len(await scene.store.attempts(message.id)) == 2
+        assert len(await scene.store.read(AllAttemptsOf(message.id))) == 2
 
     async def test_what_failed_is_recovered_also_if_it_waits_for_its_next_attempt(
         self, scene: Scene
@@ -190,7 +199,7 @@ class TasksContract(Topic):
         await scene.add(event_type="b", channels=("eu",))
         await scene.add(event_type="a", channels=("us",))
         other = an_application()
-        await scene.store.put_application(other)
+        await scene.store.put(other)
         await scene.store.add([new_message(other, event_type="a", channels=("eu",))])
         late = await scene.add_endpoint(event_types=("a",), channels=("eu",))
         task = a_task(late, Work.REPLAY_MISSING)
@@ -199,9 +208,9 @@ class TasksContract(Topic):
         assert [one.message for one in await scene.due(lane=late.lane)] == [wanted.id]
 
     async def test_what_was_skipped_is_missing_too(self, scene: Scene) -> None:
-        await scene.store.put_endpoint(replace(scene.endpoint, standing=Standing.DISABLED))
+        await scene.store.put(replace(scene.endpoint, standing=Standing.DISABLED))
         skipped = await scene.add()
-        await scene.store.put_endpoint(scene.endpoint)
+        await scene.store.put(scene.endpoint)
         sent = await scene.add()
         await scene.settle(*map(failed, await scene.due()))
         assert (await _finish(scene, await _put(scene, Work.REPLAY_MISSING))).done == 1
@@ -218,7 +227,7 @@ class TasksContract(Topic):
         await scene.settle(delivered(one), postponed(two, NOON + 9))
         await scene.store.resend(scene.endpoint, messages[0].id, resend="r1")
         await scene.delete_endpoint()
-        (task,) = await scene.store.tasks(scene.application.id)
+        (task,) = await scene.store.read(AllTasksOf(scene.application.id))
         assert (await _finish(scene, task)).done == 2
         found = [await scene.delivery(message) for message in messages]
         assert [one.state for one in found] == [State.DELIVERED, State.DISCARDED, State.DISCARDED]
@@ -236,7 +245,7 @@ class TasksContract(Topic):
         done = []
         for _ in range(20):
             task = await scene.store.advance(task, now=NOON + 50, limit=3, lease=scene.lease)
-            assert await scene.store.get_task(task.id) == task
+            assert await scene.store.get(Tasks(task.environment), task.id) == task
             done.append(task.done)
             if task.finished_at is not None:
                 break
@@ -286,18 +295,20 @@ class TasksContract(Topic):
         await later(LENGTH + 1)
         await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
         assert await scene.store.advance(task, now=NOON, limit=9, lease=scene.lease) == task
-        assert await scene.store.get_task(task.id) == task
+        assert await scene.store.get(Tasks(task.environment), task.id) == task
         assert await scene.store.counts(task.lane) == before
 
     async def test_what_waits_for_a_deleted_application_is_discarded(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
         message = await scene.add()
-        tasks = await scene.store.delete_application(scene.application.id, now=NOON)
+        tasks = await scene.store.delete(
+            Applications(scene.application.environment), scene.application.id, now=NOON
+        )
         assert {task.endpoint for task in tasks} == {scene.endpoint.id, second.id}
-        assert await scene.store.task(ALL_SHARDS) in tasks
+        assert await scene.store.next_task(ALL_SHARDS) in tasks
         for task in tasks:
             assert (await _finish(scene, task)).done == 1
-        found = await scene.store.deliveries(message.id)
+        found = await scene.store.read(AllDeliveriesOf(message.id))
         assert {delivery.state for _, delivery in found} == {State.DISCARDED}
 
 

@@ -10,6 +10,7 @@ The suite checks case by case what a store must do. This finds orders of steps t
 
 from hypothesis.stateful import initialize, rule
 
+from tarry.service.store.kinds import Environment
 from tarry.testing.samples import ENVIRONMENT
 from tarry.testing.store_machine.deliver import DeliverSteps
 from tarry.testing.store_machine.people import Draft, batches
@@ -25,7 +26,7 @@ class StoreMachine(DeliverSteps):
     @initialize(new=batches)
     def begin(self, new: list[Draft]) -> None:
         """Create two applications, endpoints for the first, and messages; lease all to a worker."""
-        self.ask(lambda side: side.store.put_environment(ENVIRONMENT))
+        self.ask(lambda side: side.store.put(Environment(ENVIRONMENT)))
         self.put_an_application(uid=None)
         self.put_an_application(uid="one")
         self.put_an_endpoint(of=0, uid=None, wants=None, listens=None, sealed=False)

@@ -12,6 +12,7 @@ from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, Due, Known, Lease, Notice, Stream, Want
 from tarry.service.model.replay import ReplayFilter
 from tarry.service.model.task import Task, Work
+from tarry.service.store.kinds import Lanes
 from tarry.testing.samples import an_attempt, delivered, failed, postponed, put_back
 from tarry.testing.store_machine.people import PeopleSteps, offsets, picks, replays, works
 from tarry.testing.store_machine.sides import Lane, Side
@@ -181,7 +182,7 @@ class DeliverSteps(PeopleSteps):
     def do_a_task(self, worker: str, limit: int, *, forget: bool) -> None:
         """Run the worker's oldest task to its end; with `forget`, always from its first state."""
         shards = list(self.leases[worker])
-        task = self.ask(lambda side: side.store.task(shards))
+        task = self.ask(lambda side: side.store.next_task(shards))
         if task is not None:
             lease = self.leases[worker][shard_of(task.application)]
             self.ask(
@@ -296,10 +297,10 @@ async def _dozed(
     side: Side, endpoints: Sequence[Endpoint], leases: Sequence[Lease], *, short: bool
 ) -> list[Lane]:
     lanes = await _added(side, endpoints, short=short)
-    return sorted(map(Lane, await side.store.doze(lanes, leases)))
+    return sorted(map(Lane, await side.store.rest(lanes, leases, doze=True)))
 
 
 async def _added(side: Side, endpoints: Sequence[Endpoint], *, short: bool) -> dict[int, int]:
     """Return how many deliveries were added to each lane; with `short`, one less."""
-    rows = [await side.store.lane(one.application, one.id) for one in endpoints]
+    rows = [await side.store.get(Lanes(one.application), one.id) for one in endpoints]
     return {row.lane: row.added - short for row in rows}

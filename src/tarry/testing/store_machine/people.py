@@ -12,6 +12,7 @@ from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.model.replay import Fate, ReplayFilter
 from tarry.service.model.task import COUNTED, Task, Work
 from tarry.service.store.contract import Retention
+from tarry.service.store.kinds import Applications, Endpoints, Messages
 from tarry.testing.samples import ENVIRONMENT
 from tarry.testing.store_machine.sides import Side
 from tarry.testing.store_machine.state import LOTS, Machine
@@ -75,8 +76,8 @@ class PeopleSteps(Machine):
             created_at=self.now,
             updated_at=self.now,
         )
-        self.ask(lambda side: side.store.put_application(application))
-        found = self.ask(lambda side: side.store.application(ENVIRONMENT, application.id))
+        self.ask(lambda side: side.store.put(application))
+        found = self.ask(lambda side: side.store.get(Applications(ENVIRONMENT), application.id))
         if found is not None:
             self.applications.append(found)
 
@@ -84,19 +85,23 @@ class PeopleSteps(Machine):
     def change_an_application(self, which: int, uid: str | None, rate: float | None) -> None:
         """Change an application's uid, if the new one is free, and its rate."""
         known = self.one(self.applications, which)
-        found = self.ask(lambda side: side.store.application(ENVIRONMENT, known.id))
+        found = self.ask(lambda side: side.store.get(Applications(ENVIRONMENT), known.id))
         if found is None:
             return
         changed = replace(found, uid=uid, rate=rate, updated_at=self.now)
-        self.ask(lambda side: side.store.put_application(changed))
-        self.ask(lambda side: side.store.application(ENVIRONMENT, uid or changed.id))
+        self.ask(lambda side: side.store.put(changed))
+        self.ask(lambda side: side.store.get(Applications(ENVIRONMENT), uid or changed.id))
 
     @step(which=picks, sure=st.sampled_from([*[False] * 9, True]))
     def delete_an_application(self, which: int, *, sure: bool) -> None:
         """Delete an application with its endpoints, in one of ten cases."""
         if sure:
             application = self.one(self.applications, which)
-            self.ask(lambda side: side.store.delete_application(application.id, now=self.now))
+            self.ask(
+                lambda side: side.store.delete(
+                    Applications(application.environment), application.id, now=self.now
+                )
+            )
 
     @step(
         of=picks,
@@ -129,7 +134,7 @@ class PeopleSteps(Machine):
             created_at=self.now,
             updated_at=self.now,
         )
-        put = self.ask(lambda side: side.store.put_endpoint(endpoint))
+        put = self.ask(lambda side: side.store.put(endpoint))
         if put is not None:
             self.endpoints.append(put)
 
@@ -138,15 +143,15 @@ class PeopleSteps(Machine):
         """Write an outdated copy of an endpoint with another standing, perhaps a deleted one."""
         old = self.one(self.endpoints, which)
         changed = replace(old, uid=uid, standing=standing, updated_at=self.now)
-        self.ask(lambda side: side.store.put_endpoint(side.there(changed)))
+        self.ask(lambda side: side.store.put(side.there(changed)))
 
     @step(which=picks, uid=names, standing=standings)
     def change_an_endpoint(self, which: int, uid: str | None, standing: Standing) -> None:
         """Change an endpoint's uid and standing, perhaps to deleted."""
         old, at = self.one(self.endpoints, which), self.now
         self.ask(
-            lambda side: side.store.change_endpoint(
-                old.application,
+            lambda side: side.store.change(
+                Endpoints(old.application),
                 old.id,
                 lambda now: replace(now, uid=uid, standing=standing, updated_at=at),
             )
@@ -156,7 +161,8 @@ class PeopleSteps(Machine):
     def delete_an_endpoint(self, which: int) -> None:
         """Delete an endpoint, if it still exists."""
         gone = self.one(self.endpoints, which)
-        self.ask(lambda side: side.store.delete_endpoint(gone.application, gone.id, now=self.now))
+        kind = Endpoints(gone.application)
+        self.ask(lambda side: side.store.delete(kind, gone.id, now=self.now))
 
     @step(often=4, new=batches)
     def add_messages(self, new: Sequence[Draft]) -> None:
@@ -171,8 +177,8 @@ class PeopleSteps(Machine):
     def expunge_a_message(self, of: int, which: int) -> None:
         """Erase a message's payload, if the message belongs to the application."""
         application, message = self._message(of, which)
-        self.ask(lambda side: side.store.expunge(application, message))
-        self.ask(lambda side: side.store.message(application, message))
+        self.ask(lambda side: side.store.expunge(Messages(application), message))
+        self.ask(lambda side: side.store.get(Messages(application), message))
 
     @step(of=picks, which=picks)
     def cancel_a_message(self, of: int, which: int) -> None:

@@ -16,6 +16,23 @@ from tarry.service.model.lane import Due, Lease
 from tarry.service.model.listing import AttemptFilter, Cut, DeliveryFilter, MessageFilter
 from tarry.service.model.task import Task
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import (
+    AllAttemptsOf,
+    AllDeliveriesOf,
+    AllTasksOf,
+    Applications,
+    AttemptsOf,
+    AttemptsTo,
+    DeliveriesTo,
+    Endpoints,
+    Environments,
+    Lanes,
+    Messages,
+    Notices,
+    SealedEndpoints,
+    Tasks,
+    Undelivered,
+)
 from tarry.service.store.memory import MemoryStore
 from tarry.testing.samples import ALL_SHARDS, ENVIRONMENT, NOON
 from tarry.testing.store_machine.sides import Lane, Run, Side, Sides
@@ -105,11 +122,11 @@ class Machine(RuleBasedStateMachine):
 async def _everything(side: Side) -> list[object]:
     store = side.store
     return [
-        sorted(await store.environments()),
-        await store.list_applications(ENVIRONMENT, ALL),
-        await store.list_tasks(ENVIRONMENT, NEWEST),
-        await store.notices(limit=LOTS),
-        await store.sealed(limit=LOTS),
+        sorted([environment.id for environment in await store.read(Environments())]),
+        (await store.page(Applications(ENVIRONMENT), ALL)).entries,
+        (await store.page(Tasks(ENVIRONMENT), NEWEST)).entries,
+        await store.read(Notices(limit=LOTS)),
+        await store.read(SealedEndpoints(limit=LOTS)),
         sorted(map(Lane, await store.awake(ALL_SHARDS))),
     ]
 
@@ -118,19 +135,19 @@ async def _history(side: Side, application: str) -> list[object]:
     store = side.store
     return [
         [
-            await store.list_messages(application, cut, wanted)
+            await store.page(Messages(application, wanted), cut)
             for cut in CUTS
             for wanted in MESSAGES
         ],
-        await store.undelivered(application, limit=LOTS),
-        await store.list_endpoints(application, ALL),
-        await store.tasks(application),
+        await store.read(Undelivered(application, limit=LOTS)),
+        (await store.page(Endpoints(application), ALL)).entries,
+        await store.read(AllTasksOf(application)),
     ]
 
 
 async def _lane(side: Side, endpoint: Endpoint) -> list[object]:
     store = side.store
-    row = await store.lane(endpoint.application, endpoint.id)
+    row = await store.get(Lanes(endpoint.application), endpoint.id)
     counts = await store.counts(row.lane)
     live = sum(count for state, count in counts.items() if state in LIVE)
     assert row.waiting == live, f"{row.waiting} are said to wait, {live} do"  # noqa: S101  a test
@@ -138,15 +155,15 @@ async def _lane(side: Side, endpoint: Endpoint) -> list[object]:
     return [
         row,
         {state: count for state, count in counts.items() if count},
-        await store.undelivered(here.application, lane=here.lane, limit=3),
+        await store.read(Undelivered(here.application, lane=here.lane, limit=3)),
         [
-            await store.list_deliveries_to(here, cut, DeliveryFilter(message=wanted, states=states))
+            await store.page(DeliveriesTo(here, DeliveryFilter(message=wanted, states=states)), cut)
             for cut in CUTS
             for wanted in MESSAGES
             for states in STATES
         ],
         [
-            await store.list_attempts_to(here, cut, AttemptFilter(succeeded=succeeded))
+            await store.page(AttemptsTo(here, AttemptFilter(succeeded=succeeded)), cut)
             for cut in CUTS
             for succeeded in (None, True, False)
         ],
@@ -158,11 +175,11 @@ async def _lane(side: Side, endpoint: Endpoint) -> list[object]:
 async def _message(side: Side, message: str) -> list[object]:
     store = side.store
     return [
-        await store.deliveries(message),
-        await store.attempts(message),
-        [await store.list_attempts_of(message, cut, AttemptFilter()) for cut in CUTS],
+        await store.read(AllDeliveriesOf(message)),
+        await store.read(AllAttemptsOf(message)),
+        [await store.page(AttemptsOf(message, AttemptFilter()), cut) for cut in CUTS],
     ]
 
 
 async def _task(side: Side, task: str) -> Task:
-    return await side.store.get_task(task)
+    return await side.store.get(Tasks(ENVIRONMENT), task)

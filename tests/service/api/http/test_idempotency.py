@@ -6,7 +6,7 @@ from tarry.errors import Conflict, StoreUnavailable
 from tarry.service.api.http.idempotency import CLAIMED_FOR, Idempotency
 from tarry.service.api.http.problem import Answer, json_answer
 from tarry.service.hooks import Hooks
-from tarry.service.model.claim import Claim
+from tarry.service.model.claim import Claim, ClaimEnd
 
 pytestmark = pytest.mark.anyio
 
@@ -97,13 +97,17 @@ async def test_what_may_have_been_done_is_carried_out_as_the_same(hooks: Hooks) 
 async def test_an_answer_that_could_not_be_kept_is_made_of_the_same_once_more(
     hooks: Hooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def unheard(_claim: Claim) -> None:
-        raise StoreUnavailable("the commit was not heard of")
+    end_claim = hooks.store.end_claim
+
+    async def unheard(claim: Claim, end: ClaimEnd) -> None:
+        if end is ClaimEnd.ANSWERED:
+            raise StoreUnavailable("the commit was not heard of")
+        await end_claim(claim, end)
 
     now = 1_000.0
     idempotency, work = Idempotency(hooks.store, now=lambda: now), Work()
     with monkeypatch.context() as patched:
-        patched.setattr(hooks.store, "answer", unheard)
+        patched.setattr(hooks.store, "end_claim", unheard)
         with pytest.raises(StoreUnavailable):
             await idempotency.answer(ENVIRONMENT, "k", b"f", work)
     now += 1

@@ -10,6 +10,7 @@ from tarry.service.model.application import SHARDS
 from tarry.service.model.lane import Stream, Want
 from tarry.service.model.listing import Cut
 from tarry.service.model.message import NewMessage
+from tarry.service.store.kinds import Endpoints
 from tarry.testing.samples import delivered
 
 MANY, LOOK = 20, 3
@@ -93,7 +94,7 @@ async def test_what_is_rare_is_found_both_ways_however_little_is_looked_at(
     rare = {4: ("rare",), 11: ("rare",), 12: ("rare",), 17: ("rare",)}
     new = [hooks.message(shop, "a", {}, tags=rare.get(place, ())) for place in range(MANY)]
     await hooks.send_many([NewMessage(one) for one in new])
-    (endpoint,) = await hooks.store.list_endpoints(shop.id, Cut())
+    (endpoint,) = (await hooks.store.page(Endpoints(shop.id), Cut())).entries
     leases = await hooks.store.lease("worker", most=SHARDS, length=60)
     want = Want(lane=endpoint.lane, stream=Stream.READY, limit=MANY)
     due = (await hooks.store.fetch([want], now=1e10, most_bytes=10**9)).due
@@ -120,7 +121,7 @@ async def test_what_leads_to_no_page_of_a_list_is_refused(
 ) -> None:
     shop = await hooks.application("shop")
     message = (await hooks.send(shop, "a", {})).message.id
-    (endpoint,) = await hooks.store.list_endpoints(shop.id, Cut())
+    (endpoint,) = (await hooks.store.page(Endpoints(shop.id), Cut())).entries
     below = ["endpoint", "msg", f"endpoint/{endpoint.id}/msg", f"attempt/endpoint/{endpoint.id}"]
     below += [f"attempt/msg/{message}", f"msg/{message}/endpoint", "undelivered"]
     ways = ["app", "key", "background-task", "operational-webhook/endpoint"]

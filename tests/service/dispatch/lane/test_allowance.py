@@ -19,6 +19,7 @@ from tarry.service.dispatch.limits.gate import RULE
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import Limits
+from tarry.service.store.kinds import AllDeliveriesOf
 from tarry.service.wire.exchange import Answer
 from tarry.testing.samples import NOON
 from tarry.testing.virtual_loop import virtually
@@ -115,7 +116,7 @@ async def test_what_the_old_place_refused_is_not_ended_by_the_first_answer_of_a_
         while service.sender.sent[-1].host == "old.example":  # noqa: ASYNC110  time is virtual
             await asyncio.sleep(1)
         await asyncio.sleep(1)
-        ((_, delivery),) = await service.store.deliveries(refused[0])
+        ((_, delivery),) = await service.store.read(AllDeliveriesOf(refused[0]))
         assert (delivery.state, delivery.tries) == (State.WAITING, 2)
 
 

@@ -23,6 +23,7 @@ from tarry.service.model.delivery import ENDED, Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Due, Stream
 from tarry.service.model.settings import Limits
+from tarry.service.store.kinds import AllAttemptsOf, AllDeliveriesOf, Lanes, Notices
 from tarry.service.store.memory.store import MemoryStore
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.samples import NOON, a_due, delivered, failed, postponed, put_back
@@ -46,7 +47,7 @@ async def test_the_last_success_on_record_is_never_old_however_often_one_comes(
         for _ in range(100):
             await service.add()
             await service.until_delivered(endpoint, within=1)
-            row = await service.store.lane(endpoint.application, endpoint.id)
+            row = await service.store.get(Lanes(endpoint.application), endpoint.id)
             assert row.known.accepted_at is not None
             assert 0 <= service.sender.sent[-1].at + OK.took - row.known.accepted_at <= SAVED_EVERY
             await asyncio.sleep(every)
@@ -84,7 +85,7 @@ async def test_what_the_old_place_says_after_a_move_is_not_about_the_new_one(cod
         await asyncio.sleep(1)
         await service.move(endpoint, "https://new.example/in")
         await asyncio.sleep(9.5)
-        row = await service.store.lane(endpoint.application, endpoint.id)
+        row = await service.store.get(Lanes(endpoint.application), endpoint.id)
         assert (row.endpoint.standing, row.known.failures) == (Standing.ENABLED, 0)
         await service.until_delivered(endpoint, within=60)
         assert (await service.store.counts(endpoint.lane))[State.DELIVERED] == 8
@@ -112,7 +113,7 @@ async def test_failures_of_deliveries_that_ended_are_on_record_for_the_next_owne
         for _ in range(3):
             await service.add()
             await asyncio.sleep(1)
-        row = await service.store.lane(endpoint.application, endpoint.id)
+        row = await service.store.get(Lanes(endpoint.application), endpoint.id)
         assert (row.waiting, row.known.failures) == (0, 3)
 
 
@@ -166,7 +167,7 @@ async def test_a_delivery_says_why_it_waits() -> None:
         await asyncio.sleep(5)
         reasons = {
             endpoint.url: delivery.reason
-            for endpoint, delivery in await service.store.deliveries(first)
+            for endpoint, delivery in await service.store.read(AllDeliveriesOf(first))
         }
         assert reasons["https://b.example/in"] is Reason.LANE_OPEN
         assert reasons["https://c.example/in"] is Reason.RETRY_AFTER
@@ -200,9 +201,9 @@ async def test_an_endpoint_that_is_gone_is_disabled_and_its_owner_is_told_why() 
         endpoint = await service.add_endpoint("a.example", always(status(410)))
         await service.add()
         await asyncio.sleep(1)
-        row = await service.store.lane(endpoint.application, endpoint.id)
+        row = await service.store.get(Lanes(endpoint.application), endpoint.id)
         assert row.endpoint.standing is Standing.DISABLED
-        (notice,) = await service.store.notices()
+        (notice,) = await service.store.read(Notices())
         assert (notice.kind, notice.facts["why"]) == ("endpoint.disabled", "the receiver said so")
 
 
@@ -224,7 +225,7 @@ async def test_an_endpoint_that_is_gone_holds_up_no_other_of_an_origin_that_was_
         await asyncio.sleep(5)
         assert lane_of(service, gone).gates.group.leader.shared
         await service.until_delivered(other, within=20)
-        row = await service.store.lane(gone.application, gone.id)
+        row = await service.store.get(Lanes(gone.application), gone.id)
         assert row.endpoint.standing is Standing.DISABLED
         assert service.dispatcher.context.slots.free == Limits().in_flight
 
@@ -237,7 +238,7 @@ async def test_an_endpoint_that_asks_to_wait_gets_nothing_until_then_and_then_at
         await service.add()
         await asyncio.sleep(0.5)
         await service.add(9)
-        row = await service.store.lane(endpoint.application, endpoint.id)
+        row = await service.store.get(Lanes(endpoint.application), endpoint.id)
         now = service.now()
         held_until = read_pace(row.known.pace, now=now).held_until
         assert held_until > now + 55  # the next owner of the lane has to wait as well
@@ -267,7 +268,7 @@ async def test_a_lane_opens_at_the_fifth_failure_in_a_row_which_is_not_the_messa
             assert not counted or lane_of(service, endpoint).gate.phase is Phase.CLOSED
             (message,) = await service.add()
             await asyncio.sleep(0.1)
-            (attempt,) = await service.store.attempts(message)
+            (attempt,) = await service.store.read(AllAttemptsOf(message))
             counted.append(attempt.counted)
         assert counted == [True, True, True, True, False]
         assert lane_of(service, endpoint).gate.phase is Phase.OPEN
@@ -304,9 +305,9 @@ async def test_only_an_ordered_lane_that_is_to_block_pauses_when_a_delivery_fail
         await asyncio.sleep(0.5)
         poison += await service.add()
         await asyncio.sleep(1)
-        row = await service.store.lane(endpoint.application, endpoint.id)
+        row = await service.store.get(Lanes(endpoint.application), endpoint.id)
         assert row.endpoint.standing is standing
-        reasons = [notice.facts.get("why") for notice in await service.store.notices()]
+        reasons = [notice.facts.get("why") for notice in await service.store.read(Notices())]
         paused = standing is Standing.PAUSED
         assert (f"its first delivery failed: {Reason.EXHAUSTED}" in reasons) is paused
         counters = service.dispatcher.context.counters
@@ -325,7 +326,7 @@ async def test_the_outcome_of_a_delivery_that_was_cancelled_meanwhile_counts_for
         await asyncio.sleep(5)
         counters = service.dispatcher.context.counters
         assert (counters.stale, counters.failed, counters.delivered) == (1, 0, 0)
-        assert await service.store.notices() == []
+        assert await service.store.read(Notices()) == []
         assert lanes_at_work(service) == 0
 
 
@@ -340,7 +341,7 @@ async def test_a_delivery_of_an_ordered_lane_is_tried_again_from_memory_at_its_d
         await service.until_delivered(endpoint, within=120)
         assert due_at is not None
         assert service.sender.sent[1].at == pytest.approx(due_at, abs=0.1)
-        attempts = await service.store.attempts(message)
+        attempts = await service.store.read(AllAttemptsOf(message))
         assert sorted(attempt.number for attempt in attempts) == [1, 2, 3]
         assert (await service.delivery(message)).attempts == 3
         assert service.dispatcher.context.counters.stale == 0
@@ -355,7 +356,7 @@ async def test_a_resend_is_on_record_as_one_that_no_draw_has_decided() -> None:
         await service.store.resend(endpoint, message, resend="r1")
         await asyncio.sleep(1)
         first, second = sorted(
-            await service.store.attempts(message), key=lambda attempt: attempt.number
+            await service.store.read(AllAttemptsOf(message)), key=lambda attempt: attempt.number
         )
         assert (first.trigger, second.trigger) == (Trigger.SCHEDULED, Trigger.MANUAL)
         assert second.draw == 0.0
@@ -389,7 +390,7 @@ async def test_only_what_came_to_nothing_is_told_one_by_one() -> None:
         poison += await service.add(2)
         await service.add(5)
         await asyncio.sleep(10)
-        notices = await service.store.notices()
+        notices = await service.store.read(Notices())
         assert {notice.facts["message"] for notice in notices} == set(poison)
         assert (await service.delivery(poison[0])).state is State.FAILED
 

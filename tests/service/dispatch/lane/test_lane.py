@@ -14,6 +14,7 @@ from tarry.service.dispatch.limits.gate import read_pace, write_pace
 from tarry.service.dispatch.ownership.lane_loader import DRIVER
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.settings import HOUR, Limits
+from tarry.service.store.kinds import Lanes
 from tarry.service.wire.exchange import TIMEOUT, Answer
 from tarry.service.wire.seal import Place
 from tarry.testing.virtual_loop import virtually
@@ -137,10 +138,10 @@ async def test_an_endpoint_that_moved_has_no_failures_on_record_before_its_first
         service.sender.scripts["new.example"] = always(Answer(10.0, status=200))
         await service.add(3)
         await asyncio.sleep(60)
-        before = await service.store.lane(endpoint.application, endpoint.id)
+        before = await service.store.get(Lanes(endpoint.application), endpoint.id)
         await service.move(endpoint, "https://new.example/in")
         await asyncio.sleep(5)
-        after = await service.store.lane(endpoint.application, endpoint.id)
+        after = await service.store.get(Lanes(endpoint.application), endpoint.id)
         assert before.known.failures > 0
         assert after.known.failures == 0
         assert after.known.origin == "https://new.example:443"
@@ -151,7 +152,7 @@ async def test_an_endpoint_that_moved_has_no_failures_on_record_before_its_first
 
 async def next_owner(service: VirtualService, lane: Lane, **known: Any) -> Lane:  # noqa: ANN401  its fields
     """Return a lane as another owner loads it that finds this on record."""
-    row = await service.store.lane(lane.tenant, lane.endpoint.id)
+    row = await service.store.get(Lanes(lane.tenant), lane.endpoint.id)
     return Lane(
         replace(row, known=replace(row.known, **{"origin": lane.config.origin, **known})),
         lane.config,
@@ -222,7 +223,7 @@ async def test_a_lane_that_leaves_the_pace_to_its_origin_has_none_of_its_own_on_
         await asyncio.sleep(0.1)
         phases = []
         for _ in range(2):
-            row = await service.store.lane(lane.tenant, lane.endpoint.id)
+            row = await service.store.get(Lanes(lane.tenant), lane.endpoint.id)
             phases.append(read_pace(row.known.pace, now=service.now()).phase)
             lane.join_origin(service.now())
             await asyncio.sleep(0.1)

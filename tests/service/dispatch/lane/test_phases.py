@@ -12,6 +12,7 @@ from tarry.service.dispatch.lane.phases import (
 )
 from tarry.service.explain import outlook
 from tarry.service.model.settings import HOUR
+from tarry.service.store.kinds import Lanes
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, OK, status, takes_all_but, virtual_service
 from tests.service.dispatch.lane.hand_moved import LanePlace
@@ -53,7 +54,7 @@ async def test_when_the_next_probe_goes_is_on_record_after_each() -> None:
         await service.add(8)
         for _ in range(20):
             await asyncio.sleep(60)
-            row = await service.store.lane(endpoint.application, endpoint.id)
+            row = await service.store.get(Lanes(endpoint.application), endpoint.id)
             now = service.dispatcher.context.now()
             told = outlook(row, now=now)
             assert told.probe_at is not None

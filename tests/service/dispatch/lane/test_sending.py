@@ -18,6 +18,7 @@ from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Fetched, Lease, Stream
 from tarry.service.model.settings import HOUR, Limits
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import AllAttemptsOf, Messages
 from tarry.service.wire.exchange import Answer
 from tarry.testing.samples import NOON
 from tarry.testing.shaky_store import Between, Shaky
@@ -78,7 +79,7 @@ async def test_lanes_behind_a_gateway_that_is_down_keep_one_at_hand_at_the_most(
         for number in range(20):
             await service.add_endpoint("gw.example", always(DOWN), path=f"/{number}")
         message, *_ = await service.add(50)
-        found = await service.store.message(service.application.id, message)
+        found = await service.store.get(Messages(service.application.id), message)
         await asyncio.sleep(HOUR / 2)
         assert service.dispatcher.context.buffered.bytes <= 20 * len(found.payload or b"")
 
@@ -105,7 +106,7 @@ async def test_a_message_that_cannot_be_signed_is_its_own_failure(
         await asyncio.sleep(5)
         assert (await service.delivery(fine)).state is State.DELIVERED
         assert (await service.delivery(poison)).state is State.WAITING
-        attempt, *_ = await service.store.attempts(poison)
+        attempt, *_ = await service.store.read(AllAttemptsOf(poison))
         assert attempt.kind == Kind.REFUSED
         assert attempt.detail.startswith("it cannot be signed: 'ascii' codec can't encode")
         assert (attempt.took, attempt.now) == (0.0, attempt.at)
@@ -132,7 +133,7 @@ async def test_a_delivery_whose_payload_is_gone_ends_and_keeps_no_slot() -> None
     async with virtual_service() as service:
         endpoint = await service.add_endpoint("a.example", standing=Standing.PAUSED)
         (message,) = await service.add()
-        await service.store.expunge(service.application.id, message)
+        await service.store.expunge(Messages(service.application.id), message)
         free = service.dispatcher.context.slots.free
         await service.change(endpoint, standing=Standing.ENABLED)
         await asyncio.sleep(1)
@@ -147,14 +148,14 @@ async def test_a_resend_of_a_payload_that_is_gone_ends_and_keeps_no_slot() -> No
         (message,) = await service.add()
         endpoint = await service.add_endpoint("a.example", standing=Standing.PAUSED)
         await service.store.resend(endpoint, message, resend="r1")
-        await service.store.expunge(service.application.id, message)
+        await service.store.expunge(Messages(service.application.id), message)
         free = service.dispatcher.context.slots.free
         await service.change(endpoint, standing=Standing.ENABLED)
         await asyncio.sleep(1)
         delivery = await service.delivery(message)
         assert (delivery.state, delivery.reason) == (State.FAILED, Reason.EXPUNGED)
         assert service.dispatcher.context.slots.free == free
-        (attempt,) = await service.store.attempts(message)
+        (attempt,) = await service.store.read(AllAttemptsOf(message))
         assert (attempt.kind, attempt.detail) == (Kind.REFUSED, Reason.EXPUNGED)
         assert (attempt.took, attempt.draw) == (0.0, 0.0)
 
@@ -355,13 +356,12 @@ class Asked(Shaky):
 
     rests = dozes = 0
 
-    async def rest(self, idle: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
-        self.rests += 1
-        return await self._store.rest(idle, leases)
-
-    async def doze(self, live: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
-        self.dozes += 1
-        return await self._store.doze(live, leases)
+    async def rest(
+        self, lanes: Mapping[int, int], leases: Sequence[Lease], *, doze: bool = False
+    ) -> set[int]:
+        self.rests += not doze
+        self.dozes += doze
+        return await self._store.rest(lanes, leases, doze=doze)
 
 
 @pytest.mark.parametrize(("took", "dozes"), [(PATIENCE / 2, 0), (1.0, 1)], ids=["soon", "late"])
@@ -394,7 +394,7 @@ async def test_an_endpoint_that_may_not_be_called_fails_at_once() -> None:
         await service.add_endpoint("127.0.0.1")
         (message,) = await service.add()
         await asyncio.sleep(2)
-        attempt, *_ = await service.store.attempts(message)
+        attempt, *_ = await service.store.read(AllAttemptsOf(message))
         assert (attempt.kind, attempt.took, attempt.now) == (Kind.BLOCKED, 0.0, attempt.at)
         assert not service.sender.sent
 

@@ -16,6 +16,7 @@ from tarry.service.model.application import Application
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.origin import group_name
+from tarry.service.store.kinds import AllDeliveriesOf, Lanes
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.samples import NOON
 from tarry.testing.virtual_loop import virtually
@@ -86,7 +87,7 @@ async def test_all_its_lanes_tell_of_the_trouble_also_those_that_never_sent() ->
         await service.add(4)
         await asyncio.sleep(5)
         for endpoint in endpoints:
-            row = await service.store.lane(endpoint.application, endpoint.id)
+            row = await service.store.get(Lanes(endpoint.application), endpoint.id)
             records = await service.store.origins(origins_of(row))
             told = outlook(row, now=service.now(), origins=records)
             assert (told.phase, told.scope) == (Phase.OPEN, Scope.ORIGIN)
@@ -108,7 +109,7 @@ async def test_lanes_that_are_taken_over_in_its_trouble_are_well_when_it_is() ->
             await service.until_delivered(endpoint, within=600)
         await asyncio.sleep(5)
         for endpoint in endpoints:
-            row = await service.store.lane(endpoint.application, endpoint.id)
+            row = await service.store.get(Lanes(endpoint.application), endpoint.id)
             assert outlook(row, now=service.now()).phase is Phase.CLOSED
 
 
@@ -281,8 +282,8 @@ async def test_who_asks_is_told_until_when_all_of_it_is_held() -> None:
         (fresh,) = await service.add()
         await asyncio.sleep(1)
         assert the_origin(service).shared
-        for endpoint, delivery in await service.store.deliveries(fresh):
-            row = await service.store.lane(endpoint.application, endpoint.id)
+        for endpoint, delivery in await service.store.read(AllDeliveriesOf(fresh)):
+            row = await service.store.get(Lanes(endpoint.application), endpoint.id)
             records = await service.store.origins(origins_of(row))
             why, goes_at = waits(delivery, row, now=service.now(), origins=records)
             assert why is Reason.LANE_OPEN

@@ -17,6 +17,7 @@ from tarry.service.dispatch.origins.shared_record import (
     read_workers,
     write_record,
 )
+from tarry.service.store.contract import Server
 from tarry.service.wire.exchange import Answer
 from tarry.testing.samples import NOON
 from tarry.testing.virtual_loop import virtually
@@ -279,9 +280,9 @@ class Records:
         self.meanwhile()
         return [self.records.get(name, b"") for name in names]
 
-    async def workers(self) -> int:
+    async def server(self) -> Server:
         self.counts += 1
-        return self.alive
+        return Server(NOON, 0.0, self.alive)
 
 
 class Workplace(Place):

@@ -16,9 +16,17 @@ from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.ownership import lane_loader as loader
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Standing
-from tarry.service.model.lane import Fetched, LaneRow, Lease, Want
+from tarry.service.model.lane import Fetched, LaneRow, Lease, Noting, Want
 from tarry.service.model.settings import DELIVERY, HOUR, Limits
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import (
+    AllAttemptsOf,
+    Endpoints,
+    Environment,
+    PolicyVersion,
+    PolicyVersions,
+    Put,
+)
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.samples import ENVIRONMENT, new_message
 from tarry.testing.shaky_store import Between, Shaky, slow
@@ -94,7 +102,7 @@ async def test_a_change_made_while_the_lane_is_being_read_is_seen() -> None:
         await service.change(endpoint, rate=2.0)
         taking_up = asyncio.create_task(service.dispatcher.loader.load([lane.number]))
         await asyncio.sleep(0.3)  # it is read, and what belongs to it is not
-        await service.store.put_endpoint(replace(endpoint, rate=5.0, updated_at=service.now()))
+        await service.store.put(replace(endpoint, rate=5.0, updated_at=service.now()))
         await service.dispatcher.loader.load([lane.number])
         await taking_up
         assert lane.endpoint.rate == 5.0
@@ -103,21 +111,22 @@ async def test_a_change_made_while_the_lane_is_being_read_is_seen() -> None:
 @virtually
 async def test_each_policy_is_kept_once_under_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     async with virtual_service() as service:
-        put_policy, versions = service.store.put_policy, list[str]()
+        put, versions = service.store.put, list[str]()
 
-        async def noted(version: str, document: str) -> None:
-            versions.append(version)
-            await put_policy(version, document)
+        async def noted(record: Put, *, noting: Noting | None = None) -> Put:
+            if isinstance(record, PolicyVersion):
+                versions.append(record.version)
+            return await put(record, noting=noting)
 
-        monkeypatch.setattr(service.store, "put_policy", noted)
+        monkeypatch.setattr(service.store, "put", noted)
         endpoint = await service.add_endpoint("a.example")
         await service.add()
         await asyncio.sleep(5)  # the lane has left, and is loaded again for the next message
         (message,) = await service.add()
         await service.until_delivered(endpoint, within=5)
         assert len(versions) == 1
-        (attempt,) = await service.store.attempts(message)
-        assert '"delivery"' in await service.store.policy(attempt.policy)
+        (attempt,) = await service.store.read(AllAttemptsOf(message))
+        assert '"delivery"' in (await service.store.get(PolicyVersions(), attempt.policy)).document
 
 
 @virtually
@@ -132,7 +141,7 @@ async def test_a_new_policy_of_its_environment_reaches_a_lane_at_work_within_a_s
         assert slow.due_at is not None
         lane = the_lane(service)
         policy = '{"name": "new", "attempts": 2, "backoff": {"kind": "fixed", "delay": 1}}'
-        await service.store.put_environment(ENVIRONMENT, policy=policy)
+        await service.store.put(Environment(ENVIRONMENT, policy))
         await asyncio.sleep(1)
         assert lane.config.policy.name == "new"
         await asyncio.sleep(slow.due_at - service.now() + 5)
@@ -146,7 +155,7 @@ async def test_the_policy_of_the_endpoint_goes_before_all_others() -> None:
         return f'{{"version": 1, "name": "{name}"}}'
 
     async with virtual_service() as service:
-        await service.store.put_environment(ENVIRONMENT, policy=policy("environment"))
+        await service.store.put(Environment(ENVIRONMENT, policy("environment")))
         owner = await service.add_application(policy=policy("application"))
         await service.add_endpoint("a.example", application=owner, policy=policy("endpoint"))
         await service.add_endpoint("b.example", application=owner)
@@ -155,8 +164,10 @@ async def test_the_policy_of_the_endpoint_goes_before_all_others() -> None:
         for application in (owner, service.application):
             (message,) = await service.add(1, application)
             await asyncio.sleep(1)
-            for attempt in await service.store.attempts(message):
-                names[attempt.url] = await service.store.policy(attempt.policy)
+            for attempt in await service.store.read(AllAttemptsOf(message)):
+                names[attempt.url] = (
+                    await service.store.get(PolicyVersions(), attempt.policy)
+                ).document
         assert '"endpoint"' in names["https://a.example/in"]
         assert '"application"' in names["https://b.example/in"]
         assert '"environment"' in names["https://c.example/in"]
@@ -188,9 +199,9 @@ class Policies(Shaky):
 
     puts = 0
 
-    async def put_policy(self, version: str, document: str) -> None:
-        self.puts += 1
-        await self._store.put_policy(version, document)
+    async def put(self, record: Put) -> Put:
+        self.puts += isinstance(record, PolicyVersion)
+        return await self._store.put(record)
 
 
 @virtually
@@ -347,7 +358,7 @@ async def test_a_lane_that_sees_a_change_by_itself_is_taken_up_without_being_tol
         await asyncio.sleep(5)
         lane = the_lane(service)
         moved = replace(endpoint, url="https://new.example/in", updated_at=service.now())
-        await service.store.put_endpoint(moved)
+        await service.store.put(moved)
         await service.add()
         # As if somebody had heard of it and was lost before it was taken up.
         await service.store.woken(service.dispatcher.shards.leases())
@@ -367,8 +378,8 @@ async def test_a_paused_endpoint_gets_nothing_that_was_accepted_after_the_pause(
         lane = the_lane(service)
         between.shaky.hears.clear()
         await asyncio.sleep(5)
-        await service.store.change_endpoint(
-            endpoint.application,
+        await service.store.change(
+            Endpoints(endpoint.application),
             endpoint.id,
             lambda now: now.stand(Standing.PAUSED, service.now()),
         )

@@ -17,6 +17,7 @@ from tarry.service.dispatch.ownership.lane_loader import FED_TOGETHER, MOST_BYTE
 from tarry.service.dispatch.work import Signals, Work
 from tarry.service.model.lane import Due, Fetched, LaneRow, Stream, Want
 from tarry.service.model.settings import Limits
+from tarry.service.store.kinds import Environment
 from tarry.service.store.memory.store import MemoryStore
 from tarry.testing.samples import ENVIRONMENT, NOON, an_application, an_endpoint, new_message
 from tarry.testing.shaky_store import slow
@@ -93,11 +94,11 @@ class Table:
 
     async def lanes(self, count: int = 1) -> list[FakeLane]:
         """Hungry lanes, each of an endpoint."""
-        await self.store.put_environment(ENVIRONMENT)
-        await self.store.put_application(APPLICATION)
+        await self.store.put(Environment(ENVIRONMENT))
+        await self.store.put(APPLICATION)
         made = []
         for _ in range(count):
-            endpoint = await self.store.put_endpoint(an_endpoint(APPLICATION))
+            endpoint = await self.store.put(an_endpoint(APPLICATION))
             (row,) = await self.store.lanes([endpoint.lane])
             made.append(FakeLane(self.context, row))
         for lane in made:
@@ -198,7 +199,7 @@ async def test_who_knows_an_older_endpoint_gets_nothing_before_it_has_looked_aga
     table = Table()
     late, other = await table.lanes(2)
     stored = (await table.store.lanes([late.number]))[0].endpoint
-    await table.store.put_endpoint(replace(stored, url="https://new.example"))
+    await table.store.put(replace(stored, url="https://new.example"))
     await table.add(2)
     await table.feed()
     assert list(table.work.to_load) == [late.number]
@@ -218,7 +219,7 @@ async def test_who_was_told_of_the_change_meanwhile_need_not_look_again() -> Non
     (lane,) = await table.lanes()
 
     async def change() -> None:
-        await table.store.put_application(replace(APPLICATION, rate=7.0))
+        await table.store.put(replace(APPLICATION, rate=7.0))
         await table.add(1)
         lane.version += 1
         lane.backlog.buffer.changed()
@@ -268,7 +269,7 @@ async def test_while_there_is_no_room_in_memory_the_store_is_not_asked_over_and_
     between = slow(0.001)
     limits = Limits(buffered_bytes=1000)
     async with virtual_service(through=between, limits=limits) as service:
-        await service.store.put_application(replace(service.application, rate=1.0))
+        await service.store.put(replace(service.application, rate=1.0))
         await service.add_endpoint("a.example")
         await service.add(40, payload=b"x" * 600)
         await asyncio.sleep(20.5)

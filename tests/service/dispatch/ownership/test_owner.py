@@ -5,6 +5,7 @@ import logging
 from collections.abc import Mapping, Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from tarry.service.dispatch.ownership.lane_loader import LOADED_TOGETHER
 from tarry.service.dispatch.ownership.owner import Owner
@@ -15,7 +16,8 @@ from tarry.service.model.application import SHARDS
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.lane import Change, Lease
 from tarry.service.model.settings import HOUR, Limits
-from tarry.service.store.contract import Store
+from tarry.service.store.contract import Server, Store
+from tarry.service.store.kinds import Environment, Lanes
 from tarry.testing.samples import ENVIRONMENT
 from tarry.testing.shaky_store import Between, Shaky, slow
 from tarry.testing.virtual_loop import virtually
@@ -32,7 +34,7 @@ class StepsBeforeTaking(Shaky):
     service: VirtualService | None = None
 
     def _check(self, name: str) -> None:
-        if name == "workers" and self.service is not None:
+        if name == "lease" and self.service is not None:
             self.service.step = HOUR
 
 
@@ -55,8 +57,8 @@ def owner_of(service: VirtualService, signals: Signals) -> Owner:
 @virtually
 async def test_more_lanes_than_can_be_taken_up_within_a_lease_are_taken_up_and_sent_once() -> None:
     service = VirtualService(through=slow(0.5), limits=Limits(lease=3.0, margin=0.6))
-    await service.store.put_environment(ENVIRONMENT)
-    await service.store.put_application(service.application)
+    await service.store.put(Environment(ENVIRONMENT))
+    await service.store.put(service.application)
     endpoints = [
         await service.add_endpoint(f"{number}.example") for number in range(5 * LOADED_TOGETHER)
     ]
@@ -137,7 +139,7 @@ async def test_what_lanes_know_is_written_down_before_their_shard_is_given_back(
         (lane,) = held.lanes.values()
         lane.gate.open(service.now(), 1)
         await owner_of(service, Signals()).leave([held])
-        row = await service.store.lane(endpoint.application, endpoint.id)
+        row = await service.store.get(Lanes(endpoint.application), endpoint.id)
         assert b"open" in row.known.pace
         assert lane.left
         assert held.lease.shard not in service.dispatcher.shards.owned
@@ -190,8 +192,8 @@ class Restarted(Shaky):
         self.learned |= set(origins)
         return await self._store.learn(origins, expected=expected)
 
-    async def server_started_at(self) -> float:
-        return self.started_at
+    async def server(self) -> Server:
+        return replace(await self._store.server(), started_at=self.started_at)
 
     async def awake(self, shards: Sequence[int]) -> list[int]:
         self.looked_through += 1

@@ -13,6 +13,7 @@ from tarry.service.dispatch.ownership.shards import OwnedShard, Shards
 from tarry.service.model.application import SHARDS
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import Limits
+from tarry.service.store.contract import Server
 from tarry.service.store.memory.store import MemoryStore
 from tarry.testing.samples import NOON, an_application
 from tarry.testing.virtual_loop import virtually
@@ -104,12 +105,12 @@ class SlowClock(MemoryStore):
 
     asked = 0
 
-    async def clock(self) -> float:
+    async def server(self) -> Server:
         self.asked += 1
         await asyncio.sleep(10 * (self.asked % 2))
-        found = await super().clock()
+        server = await super().server()
         await asyncio.sleep(10 * ((self.asked + 1) % 2))
-        return found
+        return server
 
 
 def now() -> float:

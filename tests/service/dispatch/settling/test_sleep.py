@@ -38,11 +38,14 @@ class Late(Shaky):
 
     comes: Callable[[], Awaitable[object]] | None = None
 
-    async def rest(self, idle: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
-        comes, self.comes = self.comes, None
-        if comes is not None:
-            await comes()
-        return await self._store.rest(idle, leases)
+    async def rest(
+        self, lanes: Mapping[int, int], leases: Sequence[Lease], *, doze: bool = False
+    ) -> set[int]:
+        if not doze:
+            comes, self.comes = self.comes, None
+            if comes is not None:
+                await comes()
+        return await self._store.rest(lanes, leases, doze=doze)
 
 
 @virtually
@@ -63,11 +66,13 @@ class Away(Shaky):
 
     refused = 0
 
-    async def doze(self, live: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
-        if self.refused < 3:
+    async def rest(
+        self, lanes: Mapping[int, int], leases: Sequence[Lease], *, doze: bool = False
+    ) -> set[int]:
+        if doze and self.refused < 3:
             self.refused += 1
             raise StoreUnavailable("the database is away")
-        return await self._store.doze(live, leases)
+        return await self._store.rest(lanes, leases, doze=doze)
 
 
 @virtually
@@ -88,13 +93,10 @@ class AnsweredLate(Shaky):
 
     comes: Callable[[], Awaitable[object]] | None = None
 
-    async def rest(self, idle: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
-        return await self._late(await self._store.rest(idle, leases))
-
-    async def doze(self, live: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
-        return await self._late(await self._store.doze(live, leases))
-
-    async def _late(self, asleep: set[int]) -> set[int]:
+    async def rest(
+        self, lanes: Mapping[int, int], leases: Sequence[Lease], *, doze: bool = False
+    ) -> set[int]:
+        asleep = await self._store.rest(lanes, leases, doze=doze)
         if asleep and self.comes is not None:
             comes, self.comes = self.comes, None
             await comes()

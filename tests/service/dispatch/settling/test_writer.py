@@ -24,6 +24,7 @@ from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Change, Known, Lease
 from tarry.service.model.settings import Limits
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import AllAttemptsOf, Lanes
 from tarry.service.wire.exchange import Answer
 from tarry.testing.samples import (
     NOON,
@@ -233,7 +234,7 @@ async def test_one_settlement_that_cannot_be_written_is_written_without_its_deta
         between.shaky.refuses = TASTES[taste](messages[3])
         await service.until_delivered(endpoint, within=2)
         assert len(service.sender.sent) == 6, "nothing was sent again"
-        kept = [await service.store.attempts(message) for message in messages]
+        kept = [await service.store.read(AllAttemptsOf(message)) for message in messages]
         assert [len(some) for some in kept] == [1, 1, 1, attempts, 1, 1]
         assert gauges(service.dispatcher).unwritable == 1
         (defect,) = [one.getMessage() for one in caplog.records if one.levelname == "ERROR"]
@@ -342,7 +343,7 @@ async def test_a_refused_settlement_keeps_its_details_if_the_database_goes_away_
         between.shaky.refuses = lambda _: False
         between.shaky.unavailable_after = 1_000_000
         await service.until_delivered(endpoint, within=10)
-        (attempt,) = await service.store.attempts(message)
+        (attempt,) = await service.store.read(AllAttemptsOf(message))
         assert attempt.body == b"odd"
         assert len(service.sender.sent) == 1
 
@@ -359,11 +360,11 @@ async def test_a_change_that_cannot_be_written_holds_up_no_settlement(*, notices
         )
         await service.add(3)
         await service.until_delivered(other, within=2)
-        row = await service.store.lane(gone.application, gone.id)
+        row = await service.store.get(Lanes(gone.application), gone.id)
         assert row.endpoint.standing is (Standing.DISABLED if notices else Standing.ENABLED)
         between.shaky.refuses = lambda _: False
         await asyncio.sleep(REFUSED_AGAIN_AFTER + 5)
-        row = await service.store.lane(gone.application, gone.id)
+        row = await service.store.get(Lanes(gone.application), gone.id)
         assert row.endpoint.standing is Standing.DISABLED
 
 

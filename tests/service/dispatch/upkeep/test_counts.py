@@ -7,11 +7,11 @@ import pytest
 from tarry.errors import StoreError, StoreUnavailable
 from tarry.service.dispatch.upkeep import counts
 from tarry.service.dispatch.upkeep.tasks import MOST_TRIES
-from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.listing import Cut
 from tarry.service.model.task import Task, Work
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import Applications, Endpoints, Tasks
 from tarry.testing.samples import ENVIRONMENT, NOON, an_application
 from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
@@ -30,7 +30,7 @@ def a_count(environment: str = ENVIRONMENT, number: int = 0) -> Task:
 async def finished(service: VirtualService, task: Task) -> float:
     """How many seconds it takes until a count is finished."""
     asked_at = service.now()
-    while (await service.store.get_task(task.id)).finished_at is None:  # noqa: ASYNC110  nobody tells
+    while (await service.store.get(Tasks(task.environment), task.id)).finished_at is None:  # noqa: ASYNC110  nobody tells
         await asyncio.sleep(0.01)
     return service.now() - asked_at
 
@@ -43,24 +43,23 @@ class Slow(Shaky):
         self.asking = self.most = self.asked = 0
         self.broken: dict[str, Exception] = {}
 
-    async def list_endpoints(self, application: str, cut: Cut) -> object:
+    async def page(self, kind: Endpoints | Applications, cut: Cut) -> object:
+        if isinstance(kind, Applications):
+            if kind.environment in self.broken:
+                raise self.broken[kind.environment]
+            return await self._store.page(kind, cut)
         self.asked += 1
         self.asking += 1
         self.most = max(self.most, self.asking)
         await asyncio.sleep(1)
         self.asking -= 1
-        return await self._store.list_endpoints(application, cut)
-
-    async def list_applications(self, environment: str, cut: Cut) -> list[Application]:
-        if environment in self.broken:
-            raise self.broken[environment]
-        return await self._store.list_applications(environment, cut)
+        return await self._store.page(kind, cut)
 
 
 async def applications(service: VirtualService, environment: str, many: int) -> None:
     for number in range(many):
         one = an_application(id=f"app_{environment}_{number:03}", environment=environment)
-        await service.store.put_application(one)
+        await service.store.put(one)
 
 
 @virtually
@@ -70,7 +69,7 @@ async def test_the_dispatcher_counts_what_is_asked_for() -> None:
         await service.add(3)
         task = await service.store.add_task(a_count())
         await asyncio.sleep(3)
-        done = await service.store.get_task(task.id)
+        done = await service.store.get(Tasks(task.environment), task.id)
         assert done.finished_at is not None
         assert [one["messageDestinations"] for one in done.data["appStats"]] == [3]
 
@@ -87,11 +86,11 @@ async def test_a_large_count_does_not_keep_another_environment_waiting() -> None
         small = await service.store.add_task(a_count("org_small"))
         assert await finished(service, small) <= 2 * 2 + 2, "each of its questions waits for one"
         assert between.shaky.most == 1, "the store gets one question at a time"
-        first = await service.store.get_task("qtask_org_large_0")
+        first = await service.store.get(Tasks("org_large"), "qtask_org_large_0")
         assert first.finished_at is None
         assert await finished(service, first) <= 300
         assert len(first.data) == 0
-        done = await service.store.get_task(first.id)
+        done = await service.store.get(Tasks(first.environment), first.id)
         assert len(done.data["appStats"]) == 300
 
 
@@ -106,10 +105,14 @@ async def test_only_so_many_environments_are_counted_at_a_time_and_all_get_their
             for number in range(3):
                 await service.store.add_task(a_count(f"org_{name}", number))
         await asyncio.sleep(6)
-        tasks = [await service.store.get_task(f"qtask_org_{name}_0") for name in "abcd"]
+        tasks = [
+            await service.store.get(Tasks(f"org_{name}"), f"qtask_org_{name}_0") for name in "abcd"
+        ]
         assert [task.finished_at is not None for task in tasks] == [True] * 4
         await asyncio.sleep(10)
-        last = [await service.store.get_task(f"qtask_org_{name}_2") for name in "abcd"]
+        last = [
+            await service.store.get(Tasks(f"org_{name}"), f"qtask_org_{name}_2") for name in "abcd"
+        ]
         assert [task.finished_at is not None for task in last] == [True] * 4
 
 
@@ -123,7 +126,7 @@ async def test_a_count_that_cannot_be_done_is_given_up_and_keeps_nobody_waiting(
         good = await service.store.add_task(a_count("org_good"))
         assert await finished(service, good) <= 7
         assert await finished(service, bad) <= MOST_TRIES + 5
-        assert (await service.store.get_task(bad.id)).failed == "no"
+        assert (await service.store.get(Tasks(bad.environment), bad.id)).failed == "no"
 
 
 @virtually
@@ -134,11 +137,11 @@ async def test_counts_begin_again_when_the_database_is_back() -> None:
         await applications(service, "org_a", 2)
         tasks = [await service.store.add_task(a_count(f"org_{name}")) for name in "ab"]
         await asyncio.sleep(60)
-        assert (await service.store.get_task(tasks[1].id)).finished_at is None
+        assert (await service.store.get(Tasks("org_b"), tasks[1].id)).finished_at is None
         between.shaky.broken.clear()
         for task in tasks:
             await finished(service, task)
-            assert (await service.store.get_task(task.id)).failed is None
+            assert (await service.store.get(Tasks(task.environment), task.id)).failed is None
 
 
 @virtually

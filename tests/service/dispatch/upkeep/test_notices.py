@@ -15,6 +15,7 @@ from tarry.service.model.lane import Notice
 from tarry.service.model.listing import Cut, MessageFilter
 from tarry.service.model.message import Message
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import AllDeliveriesOf, Endpoints, Environment, Messages, Notices
 from tarry.service.store.memory import MemoryStore
 from tarry.testing.samples import (
     ENVIRONMENT,
@@ -45,19 +46,19 @@ class Scene:
 
     async def set_up(self) -> None:
         for application in (self.application, self.listening):
-            await self.store.put_environment(application.environment)
-            await self.store.put_application(application)
+            await self.store.put(Environment(application.environment))
+            await self.store.put(application)
         self.endpoint = await self.add_endpoint(self.application, uid="main")
         self.listener = await self.add_endpoint(self.listening)
 
     async def add_endpoint(self, application: Application, **values: Any) -> Endpoint:  # noqa: ANN401  its fields
-        return await self.store.put_endpoint(an_endpoint(application, **values))
+        return await self.store.put(an_endpoint(application, **values))
 
     async def note(self, kind: str, endpoint: Endpoint | None = None, **values: Any) -> Notice:  # noqa: ANN401  its fields
         notice = a_notice(endpoint or self.endpoint, kind=kind, at=NOON, **values)
         about = self.listener  # whoever it is about may be gone
-        await self.store.change_endpoint(
-            about.application,
+        await self.store.change(
+            Endpoints(about.application),
             about.id,
             lambda stored: stored,
             noting=lambda _before, _after: [notice],
@@ -66,7 +67,7 @@ class Scene:
 
     async def told(self) -> list[Message]:
         """All that was told, by id."""
-        return (await self.store.list_messages(self.listening.id, Cut(), MessageFilter())).entries
+        return (await self.store.page(Messages(self.listening.id, MessageFilter()), Cut())).entries
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ async def test_news_are_told_once(scene: Scene) -> None:
             "endpointUid": "main",
         },
     }
-    ((to, _),) = await scene.store.deliveries(message.id)
+    ((to, _),) = await scene.store.read(AllDeliveriesOf(message.id))
     assert to.id == scene.listener.id
 
 
@@ -108,7 +109,7 @@ async def test_whoever_stopped_before_it_was_written_down_tells_nothing_twice(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(scene.store, "told", crash)
+        patch.setattr(scene.store, "mark_sent", crash)
         with pytest.raises(KeyboardInterrupt):
             await scene.news.tell_once(ALL, NOON)
     assert await scene.news.tell_once(ALL, NOON + 60) == 1
@@ -134,11 +135,11 @@ async def test_many_news_are_told_piece_by_piece(
 
 async def test_without_a_listener_nothing_is_kept_to_be_told(scene: Scene) -> None:
     other = an_application(environment="org_deaf")
-    await scene.store.put_environment("org_deaf")
-    await scene.store.put_application(other)
+    await scene.store.put(Environment("org_deaf"))
+    await scene.store.put(other)
     await scene.note("endpoint.updated", await scene.add_endpoint(other))
     assert await scene.news.tell_once(ALL, NOON) == 1
-    assert await scene.store.untold() == []
+    assert await scene.store.read(Notices(unsent=True)) == []
     assert await scene.told() == []
 
 
@@ -159,9 +160,9 @@ async def test_the_listeners_own_troubles_are_no_news_but_that_one_was_disabled(
 
 async def test_while_there_is_no_room_news_wait(scene: Scene) -> None:
     await scene.note("endpoint.updated")
-    await scene.store.put_application(replace(scene.listening, most_waiting=0))
+    await scene.store.put(replace(scene.listening, most_waiting=0))
     assert await scene.news.tell_once(ALL, NOON) == 0
-    await scene.store.put_application(scene.listening)
+    await scene.store.put(scene.listening)
     assert await scene.news.tell_once(ALL, NOON) == 1
     assert len(await scene.told()) == 1
 
@@ -170,7 +171,7 @@ async def test_news_that_wait_hold_up_nobody_elses(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(telling, "CHUNK", 2)
-    await scene.store.put_application(replace(scene.listening, most_waiting=0))
+    await scene.store.put(replace(scene.listening, most_waiting=0))
     for _ in range(4):
         await scene.note("endpoint.updated")
     other = Scene(scene.store, environment="org_other")
@@ -178,7 +179,7 @@ async def test_news_that_wait_hold_up_nobody_elses(
     await other.note("endpoint.updated")
     assert sum([await scene.news.tell_once(ALL, NOON) for _ in range(3)]) == 1
     assert len(await other.told()) == 1
-    await scene.store.put_application(scene.listening)
+    await scene.store.put(scene.listening)
     assert sum([await scene.news.tell_once(ALL, NOON) for _ in range(3)]) == 4
 
 
@@ -253,6 +254,6 @@ async def test_a_delivery_that_was_never_tried_is_told_all_the_same(scene: Scene
 
 
 async def test_a_deleted_endpoint_is_told_with_the_uid_that_it_had(scene: Scene) -> None:
-    await scene.store.delete_endpoint(scene.application.id, scene.endpoint.id, now=NOON)
+    await scene.store.delete(Endpoints(scene.application.id), scene.endpoint.id, now=NOON)
     data = await data_of(scene, "endpoint.deleted", endpoint_uid="main")
     assert (data["endpointId"], data["endpointUid"]) == (scene.endpoint.id, "main")

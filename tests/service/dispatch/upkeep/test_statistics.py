@@ -37,7 +37,7 @@ async def test_messages_are_counted_by_where_they_went(scene: Scene) -> None:
         await scene.add(accepted_at=at)
     idle, foreign = an_application(uid="idle"), an_application(environment="org_other")
     for application in (idle, foreign):
-        await scene.store.put_application(application)
+        await scene.store.put(application)
     here = {"appId": scene.application.id, "appUid": scene.application.uid}
     for since, until, many in [(0.0, None, 6), (NOON, None, 4), (NOON, NOON + 1, 2)]:
         task = a_count(Work.APP_STATS, since=since, until=until)
@@ -51,7 +51,7 @@ async def test_only_applications_that_are_asked_for_are_counted_if_they_are_ther
     scene: Scene,
 ) -> None:
     other = an_application()
-    await scene.store.put_application(other)
+    await scene.store.put(other)
     for known, found in [([other.id], [other.id]), (["app_gone", scene.application.id], None)]:
         task = a_count(Work.APP_STATS, data={"appIds": known})
         stats = (await counted(scene.store, task, asyncio.Lock()))["appStats"]
@@ -60,9 +60,9 @@ async def test_only_applications_that_are_asked_for_are_counted_if_they_are_ther
 
 async def test_the_types_that_endpoints_are_sent_are_told(scene: Scene) -> None:
     other = an_application()
-    await scene.store.put_application(other)
+    await scene.store.put(other)
     for types in (("b", "a"), ("a", "c")):
-        await scene.store.put_endpoint(an_endpoint(other, event_types=types))
+        await scene.store.put(an_endpoint(other, event_types=types))
     told = (await counted(scene.store, a_count(Work.EVENT_TYPE_STATS), asyncio.Lock()))[
         "event_types"
     ]

@@ -28,7 +28,9 @@ from tarry.service.model.lane import Lease
 from tarry.service.model.replay import Fate, ReplayFilter
 from tarry.service.model.settings import Limits
 from tarry.service.model.task import IN_PIECES, STATISTICS, Task, Work
+from tarry.service.store import kinds
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import AllTasksOf, Messages
 from tarry.service.store.memory import MemoryStore
 from tarry.testing.samples import ENVIRONMENT, NOON, a_task
 from tarry.testing.shaky_store import Between, Shaky
@@ -51,9 +53,9 @@ class Calls(MemoryStore):
 
     asked = 0
 
-    async def task(self, *args: object, **named: object) -> Task | None:
+    async def next_task(self, *args: object, **named: object) -> Task | None:
         self.asked += 1
-        return await super().task(*args, **named)  # type: ignore[arg-type]  # handed on
+        return await super().next_task(*args, **named)  # type: ignore[arg-type]  # handed on
 
 
 @pytest.fixture
@@ -63,7 +65,7 @@ async def store() -> Calls:
 
 @pytest.fixture
 async def shards(store: Calls) -> Shards:
-    shards = Shards(store, "worker-1", Limits(), Clock(await store.clock()))
+    shards = Shards(store, "worker-1", Limits(), Clock((await store.server()).now))
     while len(shards.owned) < SHARDS:
         await shards.take()
     return shards
@@ -156,7 +158,7 @@ async def test_a_task_that_fails_every_time_is_given_up() -> None:
         given_up = await trials.attempt(task, fails(KeyError()))
         assert given_up is not None
         assert given_up.failed == "KeyError"
-        assert await service.store.get_task(task.id) == given_up
+        assert await service.store.get(kinds.Tasks(ENVIRONMENT), task.id) == given_up
         await service.store.add_task(task)
         assert await trials.attempt(task, fails(StoreError("no"))) is None, "it counts anew"
 
@@ -308,7 +310,7 @@ async def test_a_task_is_done_in_pieces_until_there_is_nothing_left() -> None:
         await service.store.add_task(a_task(endpoint, Work.DISCARD))
         await asyncio.sleep(2)
         assert await service.counts(endpoint) == {State.DISCARDED: 2 * CHUNK + 1}
-        (task,) = await service.store.tasks(service.application.id)
+        (task,) = await service.store.read(AllTasksOf(service.application.id))
         assert task.finished_at is not None
 
 
@@ -325,7 +327,11 @@ async def test_a_task_that_cannot_be_advanced_is_left_alone_for_now() -> None:
         for _ in range(MOST_TRIES + 1):
             assert await tasks_of(service).advance() is None
         assert await service.counts(endpoint) == {State.READY: 3}
-        assert not [task for task in await service.store.tasks(endpoint.application) if task.failed]
+        assert not [
+            task
+            for task in await service.store.read(AllTasksOf(endpoint.application))
+            if task.failed
+        ]
 
 
 class Stubborn(Shaky):
@@ -357,11 +363,11 @@ def test_a_task_that_cannot_be_done_is_given_up_and_others_go_on(error: Exceptio
             for task in (hard, easy):
                 await service.store.add_task(task)
             await asyncio.sleep(MOST_TRIES + 5)
-            left = await service.store.get_task(hard.id)
+            left = await service.store.get(kinds.Tasks(ENVIRONMENT), hard.id)
             assert left.finished_at is not None
             assert left.failed == str(error)
             assert between.shaky.asked == MOST_TRIES
-            assert (await service.store.get_task(easy.id)).failed is None
+            assert (await service.store.get(kinds.Tasks(ENVIRONMENT), easy.id)).failed is None
             assert await service.counts(endpoint) == {State.DISCARDED: 3}
 
     story()
@@ -374,7 +380,7 @@ async def test_a_task_is_not_given_up_because_the_database_is_away() -> None:
         endpoint = await service.add_endpoint("a.example", standing=Standing.PAUSED)
         await service.store.add_task(a_task(endpoint, Work.RECOVER, id="qtask_hard"))
         await asyncio.sleep(60)
-        assert (await service.store.get_task("qtask_hard")).finished_at is None
+        assert (await service.store.get(kinds.Tasks(ENVIRONMENT), "qtask_hard")).finished_at is None
 
 
 @virtually
@@ -391,8 +397,10 @@ async def test_a_purge_is_done_though_it_is_about_no_lane() -> None:
             )
         )
         await asyncio.sleep(5)
-        assert (await service.store.get_task("qtask_purge")).data == {"messagesPurged": 1}
-        assert (await service.store.message(service.application.id, message)).payload is None
+        assert (await service.store.get(kinds.Tasks(ENVIRONMENT), "qtask_purge")).data == {
+            "messagesPurged": 1
+        }
+        assert (await service.store.get(Messages(service.application.id), message)).payload is None
 
 
 @virtually
@@ -409,7 +417,9 @@ async def test_what_was_delivered_is_replayed_at_a_pace() -> None:
         soon = [one for one in service.sender.sent if one.at >= started_at]
         assert 0 < len(soon) < 300, "not all at once"
         await service.until_delivered(endpoint, within=300)
-        assert (await service.store.get_task(task.id)).data == {"messagesSent": 600}
+        assert (await service.store.get(kinds.Tasks(ENVIRONMENT), task.id)).data == {
+            "messagesSent": 600
+        }
         assert Counter(Counter(one.message for one in service.sender.sent).values()) == {2: 600}
 
 
@@ -441,7 +451,7 @@ def slow_pieces() -> Between[Slow]:
 async def finished(service: VirtualService, task: Task) -> float:
     """How many seconds it takes until a task is done."""
     asked_at = service.now()
-    while (await service.store.get_task(task.id)).finished_at is None:  # noqa: ASYNC110  nobody tells
+    while (await service.store.get(kinds.Tasks(ENVIRONMENT), task.id)).finished_at is None:  # noqa: ASYNC110  nobody tells
         await asyncio.sleep(0.01)
     return service.now() - asked_at
 
@@ -465,7 +475,7 @@ async def test_200_replays_of_one_tenant_delay_another_by_one_piece() -> None:
         assert await finished(service, task) <= took_alone + 0.2
         left = [
             one
-            for one in await service.store.tasks(endpoint.application)
+            for one in await service.store.read(AllTasksOf(endpoint.application))
             if one.finished_at is None
         ]
         assert len(left) > 150

@@ -18,6 +18,7 @@ from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import DAY, HOUR, Limits
 from tarry.service.model.task import Task, Work
+from tarry.service.store.kinds import Undelivered
 from tarry.service.wire.exchange import Answer
 from tarry.testing.samples import NOON, a_task, an_endpoint
 from tarry.testing.shaky_store import Between, Shaky
@@ -86,7 +87,7 @@ async def test_what_is_too_old_ends_in_pieces_and_what_is_parked_does_not() -> N
         await asyncio.sleep(HOUR + 70)
         assert await service.counts(paused) == {State.FAILED: 2 * CHUNK + 1}
         assert await service.counts(parked) == {State.READY: 2 * CHUNK + 1}
-        found = await service.store.undelivered(service.application.id, limit=1)
+        found = await service.store.read(Undelivered(service.application.id, limit=1))
         assert found[0][1].reason is Reason.AGED
         assert service.dispatcher.context.counters.failed == 2 * CHUNK + 1
 

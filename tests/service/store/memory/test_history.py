@@ -2,6 +2,7 @@
 
 import asyncio
 
+from tarry.service.store.kinds import AllAttemptsOf, AllDeliveriesOf
 from tarry.service.store.memory import MemoryStore
 
 
@@ -9,8 +10,8 @@ def test_nothing_is_listed_of_what_is_not_there() -> None:
     async def main() -> list[object]:
         store = MemoryStore()
         return [
-            await store.deliveries("msg_none"),
-            await store.attempts("msg_none"),
+            await store.read(AllDeliveriesOf("msg_none")),
+            await store.read(AllAttemptsOf("msg_none")),
             await store.counts(77),
         ]
 

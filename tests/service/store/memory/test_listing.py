@@ -3,6 +3,14 @@
 import asyncio
 
 from tarry.service.model.listing import AttemptFilter, Cut, DeliveryFilter, MessageFilter
+from tarry.service.store.kinds import (
+    Applications,
+    AttemptsOf,
+    DeliveriesTo,
+    Endpoints,
+    Messages,
+    Tasks,
+)
 from tarry.service.store.memory import MemoryStore
 from tarry.testing.samples import NOON, new_id
 from tarry.testing.store_contract.scene import Scene
@@ -12,11 +20,11 @@ def test_nothing_is_listed_of_what_is_not_there() -> None:
     async def main() -> list[object]:
         store, cut = MemoryStore(), Cut()
         return [
-            await store.list_applications("org_none", cut),
-            await store.list_endpoints("app_none", cut),
-            (await store.list_messages("app_none", cut, MessageFilter())).entries,
-            (await store.list_attempts_of("msg_none", cut, AttemptFilter())).entries,
-            await store.list_tasks("org_none", cut),
+            (await store.page(Applications("org_none"), cut)).entries,
+            (await store.page(Endpoints("app_none"), cut)).entries,
+            (await store.page(Messages("app_none", MessageFilter()), cut)).entries,
+            (await store.page(AttemptsOf("msg_none", AttemptFilter()), cut)).entries,
+            (await store.page(Tasks("org_none"), cut)).entries,
         ]
 
     assert asyncio.run(main()) == [[]] * 5
@@ -28,7 +36,7 @@ def test_an_empty_lane_has_nothing_on_either_side_of_any_mark() -> None:
         for back in (False, True):
             cut = Cut(mark=new_id("msg_"), back=back)
             found = (
-                await scene.store.list_deliveries_to(scene.endpoint, cut, DeliveryFilter())
+                await scene.store.page(DeliveriesTo(scene.endpoint, DeliveryFilter()), cut)
             ).entries
             assert found == []
         span = {"since": 0.0, "until": NOON * 2}

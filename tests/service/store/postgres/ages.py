@@ -77,7 +77,7 @@ async def ages(url: str) -> AsyncIterator[Ages]:
     scene = await Ages.set_up(store)
     assert isinstance(scene, Ages)
     scene.url = url
-    scene.now = await store.clock()
+    scene.now = (await store.server()).now
     scene.old_at = float(round(scene.now)) - 100 * DAY
     await scene.age(scene.old_at, scene.old_at + 7 * DAY)
     yield scene

@@ -13,6 +13,7 @@ from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, Due, Known, Stream, Want
 from tarry.service.model.task import Work
 from tarry.service.store.contract import Retention
+from tarry.service.store.kinds import Applications, Endpoints, Environment
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import (
     NOON,
@@ -100,16 +101,20 @@ class People:
 
     async def change_endpoint(self) -> None:
         one, standing = self.an_endpoint(), self.chance.choice(STANDINGS)
-        await self.store.change_endpoint(
-            one.application, one.id, lambda stored: stored.stand(standing, NOON)
+        await self.store.change(
+            Endpoints(one.application), one.id, lambda stored: stored.stand(standing, NOON)
         )
 
     async def change_application(self) -> None:
-        await self.store.change_application(self.scene.application.id, lambda stored: stored)
+        await self.store.change(
+            Applications(self.scene.application.environment),
+            self.scene.application.id,
+            lambda stored: stored,
+        )
 
     async def put_and_delete(self) -> None:
-        put = await self.store.put_endpoint(an_endpoint(self.scene.application))
-        await self.store.delete_endpoint(put.application, put.id, now=NOON)
+        put = await self.store.put(an_endpoint(self.scene.application))
+        await self.store.delete(Endpoints(put.application), put.id, now=NOON)
 
     async def cancel(self) -> None:
         await self.store.cancel(self.scene.application.id, self.a_message(), now=NOON)
@@ -134,7 +139,7 @@ class People:
         await self.store.expire(lane, accepted_before=NOON + 1, now=NOON, limit=3, lease=lease)
 
     async def set_policy(self) -> None:
-        await self.store.put_environment(self.scene.application.environment, policy="{}")
+        await self.store.put(Environment(self.scene.application.environment, "{}"))
 
     async def sweep(self) -> None:
         await self.store.sweep(Retention(messages_before=NOON + 1), limit=5)

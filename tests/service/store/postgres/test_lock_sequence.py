@@ -18,6 +18,7 @@ from tarry.service.model.lane import Change, Due, Known, Stream
 from tarry.service.model.message import Message
 from tarry.service.model.task import Task, Work
 from tarry.service.store.contract import Retention
+from tarry.service.store.kinds import Applications, Endpoints
 from tarry.testing.samples import (
     NOON,
     a_task,
@@ -69,8 +70,8 @@ class Stage(Scene):
     async def build(cls, scene: Scene) -> "Stage":
         """A new one beside those that were used up."""
         store, application = scene.store, an_application()
-        await store.put_application(application)
-        endpoints = [await store.put_endpoint(an_endpoint(application)) for _ in range(2)]
+        await store.put(application)
+        endpoints = [await store.put(an_endpoint(application)) for _ in range(2)]
         stage = cls(store, application, endpoints[0], scene.leases)
         stage.endpoints = endpoints
         stage.added = [await stage.add() for _ in range(3)]
@@ -182,15 +183,19 @@ async def sweeping(stage: Stage) -> Act:
 
 async def changing_an_endpoint(stage: Stage) -> Act:
     one = stage.endpoint
-    return lambda: stage.store.change_endpoint(one.application, one.id, lambda stored: stored)
+    return lambda: stage.store.change(Endpoints(one.application), one.id, lambda stored: stored)
 
 
 async def changing_the_application(stage: Stage) -> Act:
-    return lambda: stage.store.change_application(stage.application.id, lambda stored: stored)
+    return lambda: stage.store.change(
+        Applications(stage.application.environment), stage.application.id, lambda stored: stored
+    )
 
 
 async def deleting_the_application(stage: Stage) -> Act:
-    return lambda: stage.store.delete_application(stage.application.id, now=NOON)
+    return lambda: stage.store.delete(
+        Applications(stage.application.environment), stage.application.id, now=NOON
+    )
 
 
 async def adding_a_task(stage: Stage) -> Act:

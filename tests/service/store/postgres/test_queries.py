@@ -68,7 +68,7 @@ ASKED: dict[LiteralString, tuple[object, ...]] = {
     "expire": (1, 10.0, 0.0, 10, "too old"),
     "settle": (*SETTLED, *([None] * 10 for _ in range(3)), [1]),
     "settle_hold": ([1] * 10, SEQS),
-    "deliveries": (SOME[0],),
+    "read_deliveries": (SOME[0],),
 }
 """Queries that find a few of many, and what they are asked with."""
 
@@ -105,16 +105,16 @@ OF_DRAINED: list[tuple[LiteralString, tuple[object, ...]]] = [
     *(("fetch", ([1], [of], [10], [0], [2**62], [0.0], 1e9, 10**6)) for of in Stream),
     ("rest", ([1], [100_000])),
     ("expire", (1, 1e9, 0.0, 10, "too old")),
-    ("undelivered", ("app_1", 1, 0, 10, 1)),
+    ("read_undelivered", ("app_1", 1, 0, 10, 1)),
     ("advance_live", (1, 0, 0.0, 1e9, 10)),
     ("advance_failed", (1, 0, 0.0, 1e9, 10)),
     ("advance_kept", (1, [5, 50_000], ["delivered"])),
     ("advance_replayed", (1, [6, 50_001], "replayed", 0.0)),
     ("advance_discarded", (1, [7, 50_002], "discarded", 0.0)),
-    ("list_deliveries_to_found", (1, [8, 50_003])),
-    ("list_attempts_to_found", (1, ["atmpt_8", "atmpt_50003"])),
+    ("page_deliveries_to_found", (1, [8, 50_003])),
+    ("page_attempts_to_found", (1, ["atmpt_8", "atmpt_50003"])),
     (
-        "list_deliveries_to_undelivered",
+        "page_deliveries_to_undelivered",
         (1, 0, 2**62, 10, None, None, None, "", "~", ["ready"], None),
     ),
 ]

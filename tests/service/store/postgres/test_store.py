@@ -7,6 +7,7 @@ import pytest
 from tarry.errors import StoreError
 from tarry.service.model.listing import Cut, MessageFilter
 from tarry.service.model.message import Accepted
+from tarry.service.store.kinds import Messages
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import new_message
 from tarry.testing.store_contract.scene import Scene
@@ -70,6 +71,6 @@ async def test_what_was_asked_for_is_done_before_it_is_closed(
     await store.close()
     messages = await asyncio.gather(*calls)
     other = await PostgresStore.open(tarry_url)
-    found = (await other.list_messages(scene.application.id, Cut(), MessageFilter())).entries
+    found = (await other.page(Messages(scene.application.id, MessageFilter()), Cut())).entries
     assert {message.id for message in found} == {message.id for message in messages}
     await other.close()

@@ -10,6 +10,7 @@ import pytest
 from tarry.errors import StoreError, StoreOwned
 from tarry.service.model.application import Application
 from tarry.service.model.listing import Cut, MessageFilter
+from tarry.service.store.kinds import Environment, Environments, Messages
 from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
 from tarry.testing.samples import delivered, new_message
 from tarry.testing.store_contract.scene import Scene
@@ -43,16 +44,16 @@ async def test_what_was_stored_is_there_again(path: Path) -> None:
     message = await scene.add(payload=b"\x00bytes\xff")
     await store.close()
     again = await open_sqlite(path, migrate=False)
-    assert await again.message(scene.application.id, message.id) == message
+    assert await again.get(Messages(scene.application.id), message.id) == message
     await again.close()
 
 
 async def test_after_closing_nothing_is_done_any_more(store: SqliteStore) -> None:
     await store.close()
     with pytest.raises(StoreError, match="the store is closed"):
-        await store.environments()
+        [environment.id for environment in await store.read(Environments())]
     with pytest.raises(StoreError, match="the store is closed"):
-        await store.put_environment("org_1")
+        await store.put(Environment("org_1"))
 
 
 async def test_a_path_stays_the_same_when_the_process_moves(
@@ -61,8 +62,8 @@ async def test_a_path_stays_the_same_when_the_process_moves(
     monkeypatch.chdir(tmp_path)
     store = await open_sqlite(Path("hooks.db"))
     monkeypatch.chdir("/")
-    await store.put_environment("org_1")
-    assert await store.environments() == ["org_1"]
+    await store.put(Environment("org_1"))
+    assert [environment.id for environment in await store.read(Environments())] == ["org_1"]
     await store.close()
 
 
@@ -106,7 +107,7 @@ async def test_a_damaged_file_is_said_to_be_damaged(scene: Scene, path: Path) ->
     damage(path)
     again = await open_sqlite(path)
     with pytest.raises(StoreError, match=r"is damaged .*restore a backup"):
-        await again.list_messages(scene.application.id, Cut(), MessageFilter())
+        await again.page(Messages(scene.application.id, MessageFilter()), Cut())
     await again.close()
 
 

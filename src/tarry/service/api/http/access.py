@@ -13,7 +13,7 @@ from tarry.errors import NotFound
 from tarry.service.api.http.cache import Cache
 from tarry.service.keys import hash_key
 from tarry.service.model.key import Scope
-from tarry.service.store.registry import Registry
+from tarry.service.store.contract import Admission
 
 log = logging.getLogger("tarry.service")
 
@@ -73,7 +73,7 @@ class Access:
 
     def __init__(
         self,
-        registry: Registry,
+        admission: Admission,
         pepper: bytes,
         *,
         first: tuple[str, str] | None = None,
@@ -86,7 +86,7 @@ class Access:
         may do and whether it has expired: a server reads its first key from the variable that
         also holds a client's own key, and a client's key must not gain rights that way.
         """
-        self._registry = registry
+        self._admission = admission
         self._pepper = pepper
         self._first = None if first is None else (hash_key(first[0], pepper), first[1])
         self._now = now
@@ -109,7 +109,7 @@ class Access:
 
     async def _look(self, hashed: bytes) -> Who | None:
         try:
-            key = await self._registry.key(hashed)
+            key = await self._admission.key(hashed)
         except NotFound:
             if self._first is not None and hmac.compare_digest(hashed, self._first[0]):
                 return Who(key="", environment=self._first[1])

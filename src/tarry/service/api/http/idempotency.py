@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from tarry.core.backoff import Exponential
 from tarry.errors import Conflict, StoreError, TarryError
 from tarry.service.api.http.problem import Answer
-from tarry.service.model.claim import Claim
-from tarry.service.store.registry import Registry
+from tarry.service.model.claim import Claim, ClaimEnd
+from tarry.service.store.contract import Admission
 from tarry.service.wire.seal import Place, Seals
 
 IDEMPOTENCY_KEY = "idempotency key"
@@ -27,12 +27,12 @@ class Idempotency:
 
     def __init__(
         self,
-        registry: Registry,
+        admission: Admission,
         *,
         now: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._registry, self._now, self._sleep = registry, now, sleep
+        self._admission, self._now, self._sleep = admission, now, sleep
 
     async def answer(
         self,
@@ -62,18 +62,20 @@ class Idempotency:
             status, _, body = answer
             if status < HTTPStatus.MULTIPLE_CHOICES:
                 kept = body if seals is None else seals.seal(body, place)
-                await self._registry.answer(replace(claim, status=status, body=kept))
+                await self._admission.end_claim(
+                    replace(claim, status=status, body=kept), ClaimEnd.ANSWERED
+                )
             else:
-                await self._registry.release_claim(claim)
+                await self._admission.end_claim(claim, ClaimEnd.RELEASED)
             known = True
         except TarryError as error:
             if not isinstance(error, StoreError):
-                await self._registry.release_claim(claim)
+                await self._admission.end_claim(claim, ClaimEnd.RELEASED)
                 known = True
             raise
         finally:
             if not known:
-                await self._registry.lapse_claim(claim)
+                await self._admission.end_claim(claim, ClaimEnd.LAPSED)
         return answer
 
     async def _claimed(self, environment: str, key: str, fingerprint: bytes) -> Claim:
@@ -81,7 +83,7 @@ class Idempotency:
         holder, looks = os.urandom(16).hex(), 0
         while True:
             now = self._now()
-            claim = await self._registry.claim(
+            claim = await self._admission.claim(
                 Claim(
                     environment=environment,
                     key=key,

@@ -14,6 +14,7 @@ from tarry.service.model.application import Application
 from tarry.service.model.claim import Claim
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.message import Message
+from tarry.service.store.kinds import Applications, Endpoints, Messages
 
 NAME = re.compile(r"[a-zA-Z0-9\-_.]{1,256}")
 """The spelling of names in paths: an id, or a uid that the owner chose."""
@@ -56,10 +57,10 @@ class Call:
     async def application(self) -> Application:
         """Return the application that the path names."""
         known_as = self.name("app_id", "application")
-        found = await self.hooks.store.application(self.who.environment, known_as)
-        if self.who.application not in (None, found.id):
+        application = await self.hooks.store.get(Applications(self.who.environment), known_as)
+        if self.who.application not in (None, application.id):
             raise NotFound("application", known_as)
-        return found
+        return application
 
     async def remembered_application(self) -> tuple[Application, bool]:
         """Return the application that the path names, and whether it came from the cache.
@@ -79,11 +80,11 @@ class Call:
     async def endpoint(self, application: Application) -> Endpoint:
         """Return the endpoint that the path names."""
         known_as = self.name("endpoint_id", "endpoint")
-        return await self.hooks.store.endpoint(application.id, known_as)
+        return await self.hooks.store.get(Endpoints(application.id), known_as)
 
     async def message(self, application: Application) -> Message:
         """Return the message that the path names."""
-        return await self.hooks.store.message(application.id, self.name("msg_id", "message"))
+        return await self.hooks.store.get(Messages(application.id), self.name("msg_id", "message"))
 
 
 def chance_of(claim: Claim) -> Callable[[int], bytes]:

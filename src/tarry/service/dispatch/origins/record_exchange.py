@@ -124,7 +124,7 @@ class RecordExchange:
             if is_open and (hangs or record.is_outdated(_waiting(whole))):
                 whole.change()
         if any(map(_has_others, wholes)):
-            self._fleet.count(await self._store.workers())
+            self._fleet.count((await self._store.server()).workers)
 
     def _take_in(self, whole: Origin, record: SharedRecord, text: bytes) -> None:
         """Follow a record that another worker wrote, as far as it is news to this gate."""

@@ -23,6 +23,7 @@ from tarry.service.failpoints import hit
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Due, Fetched, LaneRow, Stream, Want
 from tarry.service.store.contract import Queue, Store
+from tarry.service.store.kinds import Environments, PolicyVersion
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.seal import Seals
 
@@ -121,7 +122,9 @@ class LaneLoader:
         """Read all that the lanes need, then load them without waiting in between."""
         owned = [row for row in rows if row.application.shard in self._shards.owned]
         environments = dict.fromkeys(row.application.environment for row in owned)
-        policies = {name: await self._store.environment_policy(name) for name in environments}
+        policies = {
+            name: (await self._store.get(Environments(), name)).policy for name in environments
+        }
         configs = [await self._config(row, policies[row.application.environment]) for row in owned]
         pairs = list(zip(owned, configs, strict=True))
         places = ((config.origin, row.application.id) for row, config in pairs)
@@ -185,7 +188,7 @@ class LaneLoader:
         if written.version not in self._versions:
             if len(self._versions) >= KNOWN_VERSIONS:
                 self._versions.clear()
-            await self._store.put_policy(written.version, written.document)
+            await self._store.put(PolicyVersion(written.version, written.document))
             self._versions.add(written.version)
         return lane_config
 

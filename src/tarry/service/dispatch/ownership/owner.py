@@ -76,7 +76,7 @@ class Owner:
         An error of the store has the same effect (`recovered` in `work.py`), but there is no
         error if the store was not used while the server was down.
         """
-        before, self._server = self._server, await self._store.server_started_at()
+        before, self._server = self._server, (await self._store.server()).started_at
         if before not in {None, self._server}:
             log.warning("the database server was started anew: all lanes are read again")
             self.read_all_again()

@@ -131,7 +131,7 @@ class Shards:
         # cannot be alive any more.
         unsure = not self.owned or stepped_at is not None
         first = await self._lease(max(1, len(self.owned))) if unsure else []
-        workers = max(1, await self._store.workers())
+        workers = max(1, (await self._store.server()).workers)
         share = math.ceil(SHARDS / workers)
         self._least = SHARDS - share * (workers - 1)  # the rest, if all others have their share
         self._leave_beyond(share)
@@ -155,7 +155,7 @@ class Shards:
     async def _compare_clocks(self) -> None:
         """Check whether the database's clock has stepped, and remember when."""
         asked_at = self._now()
-        step = self._now.compare(await self._store.clock(), asked_at=asked_at)
+        step = self._now.compare((await self._store.server()).now, asked_at=asked_at)
         if abs(step) > self._limits.lease / 3:  # less ends no lease that is renewed on time
             self._stepped_at = self._now()
             log.warning(

@@ -52,7 +52,7 @@ class Sleep:
         }
         live = {number: position for number, position in positions.items() if number not in idle}
         leases = self._shards.leases()
-        dozing = set(await self._store.doze(live, leases)) if live else set()
+        dozing = set(await self._store.rest(live, leases, doze=True)) if live else set()
         resting = set(await self._store.rest(idle, leases)) if idle else set()
         return dozing, resting
 

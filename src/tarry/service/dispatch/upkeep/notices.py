@@ -18,6 +18,7 @@ from tarry.service.model.ids import entropy
 from tarry.service.model.lane import LaneRow, Notice
 from tarry.service.model.message import Message, NewMessage
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import Applications, Lanes, Messages, Notices
 
 CHUNK = 100
 """How many notices are read together."""
@@ -36,7 +37,7 @@ class NoticeSender:
 
     async def tell_once(self, shards: Collection[int], now: float) -> int:
         """Send the next notices of applications in these shards; return how many are done."""
-        untold = await self._store.untold(after=self._after, limit=CHUNK)
+        untold = await self._store.read(Notices(unsent=True, after=self._after, limit=CHUNK))
         told = await self._tell([one for one in untold if shard_of(one.application) in shards], now)
         self._after = untold[-1].id if len(untold) == CHUNK else ""
         return told
@@ -54,7 +55,7 @@ class NoticeSender:
             if isinstance(answer, BacklogFull)
         }
         told = [notice.id for notice in mine if notice.id not in later]
-        await self._store.told(told)
+        await self._store.mark_sent(told)
         return len(told)
 
 
@@ -68,7 +69,7 @@ class _Telling:
     async def message(self, notice: Notice) -> Message | None:
         """Return the message for a notice; None if it is not to be sent or has no receiver."""
         try:
-            row = await self._store.lane(notice.application, notice.endpoint)
+            row = await self._store.get(Lanes(notice.application), notice.endpoint)
         except NotFound:
             return None
         environment = row.application.environment
@@ -89,7 +90,7 @@ class _Telling:
     async def _listens(self, hidden: str) -> Application | None:
         if hidden not in self._listening:
             try:
-                found = await self._store.application(hidden, operational.UID)
+                found = await self._store.get(Applications(hidden), operational.UID)
             except NotFound:
                 self._listening[hidden] = None
             else:
@@ -113,7 +114,7 @@ class _Telling:
     async def _of_message(self, notice: Notice) -> Data:
         known_as, event_id = str(notice.facts.get("message", "")), None
         with suppress(NotFound):  # the message was swept meanwhile
-            event_id = (await self._store.message(notice.application, known_as)).event_id
+            event_id = (await self._store.get(Messages(notice.application), known_as)).event_id
         return {
             "msgId": known_as,
             "msgEventId": event_id,

@@ -13,6 +13,7 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.task import Task, Work
 from tarry.service.store.all_pages import all_pages
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import Applications, Endpoints
 
 APPLICATIONS = "appIds"
 """The key in a task's data that lists the applications to count, if not all."""
@@ -66,21 +67,20 @@ class _Asking:
 
     def endpoints(self, application: Application) -> AsyncIterator[Endpoint]:
         """Yield all endpoints of an application."""
-        listed = self.store.list_endpoints
-        return all_pages(lambda cut: self.answer(lambda: listed(application.id, cut)))
+        kind, page = Endpoints(application.id), self.store.page
+        return all_pages(lambda cut: self.answer(lambda: page(kind, cut)))
 
 
 async def _applications(asking: _Asking, task: Task) -> AsyncIterator[Application]:
     """Yield the applications that the task asks for and that still exist."""
-    store, environment = asking.store, task.environment
+    store, kind = asking.store, Applications(task.environment)
     if APPLICATIONS not in task.data:
-        listed = store.list_applications
-        async for one in all_pages(lambda cut: asking.answer(lambda: listed(environment, cut))):
+        async for one in all_pages(lambda cut: asking.answer(lambda: store.page(kind, cut))):
             yield one
         return
     for known in task.data[APPLICATIONS]:
         with suppress(NotFound):
-            yield await asking.answer(partial(store.application, environment, known))
+            yield await asking.answer(partial(store.get, kind, known))
 
 
 async def _destinations(asking: _Asking, application: Application, task: Task) -> int:

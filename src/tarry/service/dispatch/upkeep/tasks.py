@@ -21,7 +21,7 @@ from tarry.service.dispatch.ownership.lane_loader import LaneLoader
 from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.model.application import shard_of
 from tarry.service.model.lane import Lease
-from tarry.service.model.task import FIRST_TENANT, IN_PIECES, Task, Tenant, Work
+from tarry.service.model.task import FIRST_TENANT, IN_PIECES, Failure, Task, Tenant, Work
 from tarry.service.store.contract import Store
 
 log = logging.getLogger("tarry.service")
@@ -48,7 +48,7 @@ class TaskTurns:
 
     async def _find(self) -> Task | None:
         shards = self._shards.numbers
-        return await self._store.task(shards, self._works, after=self._served)
+        return await self._store.next_task(shards, self._works, after=self._served)
 
 
 # --- Tries --------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ class TaskTrials:
             if self._failures[task.id] < MOST_TRIES:
                 return None
             why = str(error) or type(error).__name__
-        return await self._store.give_up(task, why, now=self._context.now(), lease=lease)
+        return await self._store.finish(task, Failure(why), now=self._context.now(), lease=lease)
 
 
 # --- Rests --------------------------------------------------------------------------------------

@@ -10,38 +10,36 @@ from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow, Noting
 from tarry.service.model.task import Task, discarding
+from tarry.service.store.by_kind import RecordsByKind
+from tarry.service.store.kinds import Environment, PolicyVersion, SealedEndpoints
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.lane import Lane
 
 Named = TypeVar("Named", Application, Endpoint)
 
 
-class MemoryCatalogue:
-    """See `catalogue.Catalogue`."""
+class MemoryCatalogue(RecordsByKind):
+    """Environments, applications, endpoints and policies."""
 
     _data: Data
 
-    async def environments(self) -> list[str]:
-        """Return the ids of all environments."""
-        return sorted(self._data.environments)
+    async def _environments(self) -> list[Environment]:
+        return [Environment(*stored) for stored in sorted(self._data.environments.items())]
 
-    async def add_environment(self, environment: str) -> None:
-        """Create an environment, unless it exists."""
-        self._data.environments.setdefault(environment, None)
+    async def _create_environment(self, environment: Environment) -> None:
+        self._data.environments.setdefault(environment.id, environment.policy)
 
-    async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
-        """Create an environment, or change its policy."""
-        self._data.environments[environment] = policy
-        for application in self._applications(environment):
+    async def _put_environment(self, environment: Environment) -> None:
+        self._data.environments[environment.id] = environment.policy
+        for application in self._applications(environment.id):
             for lane in self._data.lanes_of[application.id]:
                 if not lane.resting:
                     self._data.wake(lane)
 
-    async def environment_policy(self, environment: str) -> str | None:
-        """Return its policy document, if it has one."""
-        return self._data.environments.get(environment)
+    async def _environment(self, known_as: str) -> Environment:
+        return Environment(known_as, self._data.environments.get(known_as))
 
-    async def put_application(self, application: Application) -> None:
+    async def _put_application(self, application: Application) -> None:
         """Create or replace an application."""
         _check_uid("application", application, self._applications(application.environment))
         if application.id in self._data.hidden:
@@ -51,24 +49,23 @@ class MemoryCatalogue:
             lane.version += 1
             self._data.wake(lane)
 
-    async def change_application(
-        self, application: str, change: Callable[[Application], Application]
+    async def _change_application(
+        self, environment: str, application: str, change: Callable[[Application], Application]
     ) -> Application:
-        """Apply `change` to the stored application."""
-        changed = change(self._data.application(application))
-        await self.put_application(changed)
+        changed = change(self._stored(environment, application))
+        await self._put_application(changed)
         return changed
 
-    async def application(self, environment: str, known_as: str) -> Application:
+    async def _application(self, environment: str, known_as: str) -> Application:
         """Return the application with this id or uid."""
         return _find("application", known_as, self._applications(environment))
 
-    async def put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
+    async def _put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
         """Create or replace an endpoint; a new endpoint gets a lane."""
         self._data.application(endpoint.application)
         lane = self._data.lane_of(endpoint.id)
         if lane is not None:
-            return await self.change_endpoint(
+            return await self._change_endpoint(
                 lane.endpoint.application, endpoint.id, lambda _: endpoint, noting=noting
             )
         new = replace(endpoint, lane=len(self._data.lanes) + 1)
@@ -76,7 +73,7 @@ class MemoryCatalogue:
         self._note(noting, None, new)
         return self._keep_endpoint(self._new_lane(new))
 
-    async def change_endpoint(
+    async def _change_endpoint(
         self,
         application: str,
         endpoint: str,
@@ -94,11 +91,11 @@ class MemoryCatalogue:
         lane.endpoint = changed
         return self._keep_endpoint(lane)
 
-    async def delete_endpoint(
+    async def _delete_endpoint(
         self, application: str, endpoint: str, *, now: float, noting: Noting | None = None
     ) -> Task:
         """Mark an endpoint DELETED; return the task that discards its deliveries."""
-        gone = await self.change_endpoint(
+        gone = await self._change_endpoint(
             application,
             endpoint,
             lambda stored: stored.stand(Standing.DELETED, now),
@@ -106,33 +103,48 @@ class MemoryCatalogue:
         )
         return self._discarding(gone)
 
-    async def endpoint(self, application: str, known_as: str) -> Endpoint:
+    async def _endpoint(self, application: str, known_as: str) -> Endpoint:
         """Return the endpoint with this id or uid."""
         return _find("endpoint", known_as, self._endpoints(application))
 
-    async def lane(self, application: str, endpoint: str) -> LaneRow:
+    async def _lane(self, application: str, endpoint: str) -> LaneRow:
         """Return an endpoint's lane."""
         lane = self._data.lane_of(endpoint)
         if lane is None or lane.endpoint.application != application:
             raise NotFound("endpoint", endpoint)
         return self._data.row(lane)
 
-    async def delete_application(self, application: str, *, now: float) -> list[Task]:
-        """Hide an application and delete its endpoints; return their discard tasks."""
-        self._data.application(application)
+    async def _delete_application(
+        self, environment: str, application: str, *, now: float
+    ) -> list[Task]:
+        self._stored(environment, application)
         self._data.hidden.add(application)
         gone = sorted(self._endpoints(application), key=_id)
-        return [await self.delete_endpoint(application, one.id, now=now) for one in gone]
+        return [await self._delete_endpoint(application, known.id, now=now) for known in gone]
 
-    async def put_policy(self, version: str, document: str) -> None:
-        """Save a policy document under its version."""
-        self._data.policies[version] = document
+    async def _put_policy(self, policy: PolicyVersion) -> None:
+        self._data.policies[policy.version] = policy.document
 
-    async def policy(self, version: str) -> str:
-        """Return the document of a version."""
+    async def _policy(self, version: str) -> PolicyVersion:
         if version not in self._data.policies:
             raise NotFound("policy", version)
-        return self._data.policies[version]
+        return PolicyVersion(version, self._data.policies[version])
+
+    async def _sealed(self, query: SealedEndpoints) -> list[Endpoint]:
+        sealed = (
+            lane
+            for lane in self._data.lanes.values()
+            if lane.endpoint.standing is not Standing.DELETED
+            and lane.endpoint.id > query.after
+            and (lane.endpoint.secrets or lane.endpoint.headers is not None)
+        )
+        return self._data.endpoints(sealed)[: query.limit]
+
+    def _stored(self, environment: str, application: str) -> Application:
+        stored = self._data.application(application)
+        if stored.environment != environment:
+            raise NotFound("application", application)
+        return stored
 
     def _check_endpoint(self, endpoint: Endpoint) -> None:
         if endpoint.standing is not Standing.DELETED:  # a deleted endpoint does not use its uid

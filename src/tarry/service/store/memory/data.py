@@ -53,7 +53,7 @@ class Data:
         self.places: defaultdict[str, list[tuple[Lane, int]]] = defaultdict(list)
         self.attempts = defaultdict(list)
         self.notices: dict[str, Notice] = {}
-        self.told: set[str] = set()
+        self.sent: set[str] = set()
         self.event_types, self.api_keys, self.claims = {}, {}, {}
         self.kept: dict[str, bytes] = {}
         self.tasks = {}

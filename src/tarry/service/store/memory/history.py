@@ -9,17 +9,19 @@ from tarry.service.model.delivery import LIVE, Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Notice
 from tarry.service.model.message import Message
+from tarry.service.store.by_kind import RecordsByKind
+from tarry.service.store.kinds import Notices, Undelivered, UndeliveredIn
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.lane import Lane
 from tarry.service.store.memory.queue import ended
 
 
-class MemoryHistory:
-    """See `history.History`."""
+class MemoryHistory(RecordsByKind):
+    """Messages, deliveries, attempts and notices."""
 
     _data: Data
 
-    async def message(self, application: str, known_as: str) -> Message:
+    async def _message(self, application: str, known_as: str) -> Message:
         """Return the message with this id or event id."""
         try:
             return self._data.message(application, known_as)
@@ -29,36 +31,26 @@ class MemoryHistory:
                 raise
             return self._data.messages[named]
 
-    async def deliveries(self, message: str) -> list[tuple[Endpoint, Delivery]]:
+    async def _deliveries_of(self, message: str) -> list[tuple[Endpoint, Delivery]]:
         """Return all deliveries of a message, by endpoint id."""
         found = ((lane.endpoint, delivery) for lane, delivery in self._data.deliveries(message))
         return sorted(found, key=lambda pair: pair[0].id)
 
-    async def undelivered(
-        self,
-        application: str,
-        *,
-        lane: int | None = None,
-        after: tuple[int, int] = (0, 0),
-        limit: int = 50,
-    ) -> list[tuple[Endpoint, Delivery]]:
-        """Return live or FAILED deliveries after `after`, by lane and sequence."""
-        lanes = self._data.lanes_of.get(application, ())
-        return _undelivered((one for one in lanes if lane in (None, one.number)), after)[:limit]
+    async def _undelivered(self, query: Undelivered) -> list[tuple[Endpoint, Delivery]]:
+        lanes = self._data.lanes_of.get(query.application, ())
+        wanted = (lane for lane in lanes if query.lane in (None, lane.number))
+        return _undelivered(wanted, query.after)[: query.limit]
 
-    async def undelivered_in(
-        self, environment: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
-    ) -> list[tuple[Endpoint, Delivery]]:
-        """Return the same for all applications of an environment."""
+    async def _undelivered_in(self, query: UndeliveredIn) -> list[tuple[Endpoint, Delivery]]:
         here = {
             known
             for known, one in self._data.applications.items()
-            if one.environment == environment and known not in self._data.hidden
+            if one.environment == query.environment and known not in self._data.hidden
         }
         lanes = (one for one in self._data.lanes.values() if one.endpoint.application in here)
-        return _undelivered(lanes, after)[:limit]
+        return _undelivered(lanes, query.after)[: query.limit]
 
-    async def attempts(self, message: str) -> list[Attempt]:
+    async def _attempts_of(self, message: str) -> list[Attempt]:
         """Return all attempts of a message, by id."""
         return sorted(self._data.attempts.get(message, ()), key=lambda attempt: attempt.id)
 
@@ -68,10 +60,13 @@ class MemoryHistory:
         rows = found.deliveries.values() if found else ()
         return dict(Counter(delivery.state for delivery in rows))
 
-    async def notices(self, *, after: str = "", limit: int = 50) -> list[Notice]:
-        """Return notices to endpoint owners, by id, after the id `after`."""
-        found = (notice for notice in self._data.notices.values() if notice.id > after)
-        return sorted(found, key=lambda notice: notice.id)[:limit]
+    async def _notices(self, query: Notices) -> list[Notice]:
+        wanted = (
+            notice
+            for notice in self._data.notices.values()
+            if notice.id > query.after and not (query.unsent and notice.id in self._data.sent)
+        )
+        return sorted(wanted, key=lambda notice: notice.id)[: query.limit]
 
     async def cancel(self, application: str, message: str, *, now: float) -> int:
         """End a message's live deliveries as CANCELLED; return their number."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tarry.service.model.application import shard_of
 from tarry.service.model.lane import Lease
-from tarry.service.store.contract import TOO_LONG, Nudge
+from tarry.service.store.contract import TOO_LONG, Nudge, Server
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.lane import Lane
 
@@ -46,18 +46,10 @@ class MemoryLeases:
                 shard = self._data.shards[lease.shard]
                 shard.worker, shard.until = "", 0.0
 
-    async def workers(self) -> int:
-        """Return the number of live workers."""
+    async def server(self) -> Server:
+        """Return the time that leases use, and the number of live workers."""
         now = self._data.clock()
-        return sum(until > now for until in self._data.workers.values())
-
-    async def clock(self) -> float:
-        """Return the time that leases use."""
-        return self._data.clock()
-
-    async def server_started_at(self) -> float:
-        """Return 0: there is no server."""
-        return 0.0
+        return Server(now, 0.0, sum(until > now for until in self._data.workers.values()))
 
     async def awake(self, shards: Sequence[int]) -> list[int]:
         """Return the lanes of these shards that are not at rest."""
@@ -79,19 +71,17 @@ class MemoryLeases:
         """Call `nudge()` soon after a lane was woken."""
         self._data.nudges.append(nudge)
 
-    async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
-        """Put lanes to rest that have nothing to send; return the lanes at rest now."""
-        resting = [lane for lane in self._read(lanes, leases) if lane.idle]
-        for lane in resting:
-            lane.resting = True
-        return {lane.number for lane in resting}
-
-    async def doze(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
-        """Let the next delivery wake these lanes; return the lanes affected."""
-        dozing = self._read(lanes, leases)
-        for lane in dozing:
-            lane.dozing = True
-        return {lane.number for lane in dozing}
+    async def rest(
+        self, lanes: Mapping[int, int], leases: Iterable[Lease], *, doze: bool = False
+    ) -> set[int]:
+        """Put lanes to rest that have nothing to send, or let lanes doze; return their numbers."""
+        asleep = [lane for lane in self._read(lanes, leases) if doze or lane.idle]
+        for lane in asleep:
+            if doze:
+                lane.dozing = True
+            else:
+                lane.resting = True
+        return {lane.number for lane in asleep}
 
     def _read(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> list[Lane]:
         """Return the lanes that got no more deliveries than their owner knows."""

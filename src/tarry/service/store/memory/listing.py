@@ -22,18 +22,20 @@ from tarry.service.model.listing import (
     MessageFilter,
 )
 from tarry.service.model.message import Message
-from tarry.service.model.task import Task, Work
+from tarry.service.model.task import Task
+from tarry.service.store.by_kind import RecordsByKind
+from tarry.service.store.kinds import Tasks
 from tarry.service.store.memory.data import Data
 
 Thing = TypeVar("Thing")
 
 
-class MemoryListing:
-    """See `listing.Listing`."""
+class MemoryListing(RecordsByKind):
+    """Lists and counts."""
 
     _data: Data
 
-    async def list_applications(self, environment: str, cut: Cut) -> list[Application]:
+    async def _page_applications(self, environment: str, cut: Cut) -> Found[Application]:
         """Return an environment's applications."""
         found = (
             one
@@ -42,13 +44,13 @@ class MemoryListing:
         )
         return _page(found, lambda one: one.id, cut)
 
-    async def list_endpoints(self, application: str, cut: Cut) -> list[Endpoint]:
+    async def _page_endpoints(self, application: str, cut: Cut) -> Found[Endpoint]:
         """Return an application's endpoints."""
         lanes = self._data.lanes_of.get(application, ())
         found = (lane.endpoint for lane in lanes if not lane.deleted)
         return _page(found, lambda one: one.id, cut)
 
-    async def list_messages(
+    async def _page_messages(
         self, application: str, cut: Cut, wanted: MessageFilter
     ) -> Found[Message]:
         """Return an application's messages."""
@@ -61,7 +63,7 @@ class MemoryListing:
         way = sorted(there, key=lambda one: one.id, reverse=not cut.upwards)
         return _look(way, wanted.fits, lambda one: one.id, cut)
 
-    async def list_deliveries_to(
+    async def _page_deliveries_to(
         self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
     ) -> Found[tuple[Message, Delivery]]:
         """Return an endpoint's deliveries with their messages, by the lane's sequence number."""
@@ -76,7 +78,7 @@ class MemoryListing:
 
         return _look(way, fits, lambda pair: pair[0].id, cut)
 
-    async def list_attempts_to(
+    async def _page_attempts_to(
         self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
     ) -> Found[tuple[Attempt, Message]]:
         """Return the attempts made at an endpoint, with their messages."""
@@ -85,7 +87,7 @@ class MemoryListing:
         pairs = [(one, self._data.messages[one.message]) for one in found.entries]
         return Found(pairs, found.left_at)
 
-    async def list_attempts_of(
+    async def _page_attempts_of(
         self, message: str, cut: Cut, wanted: AttemptFilter
     ) -> Found[tuple[Attempt, Endpoint]]:
         """Return the attempts at a message, with their endpoints."""
@@ -93,31 +95,28 @@ class MemoryListing:
         pairs = [(one, self._data.lanes[one.lane].endpoint) for one in found.entries]
         return Found(pairs, found.left_at)
 
-    async def attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
+    async def _attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
         """Return one attempt at a message."""
         for one in self._data.attempts.get(message, ()):
             if one.id == attempt:
                 return one, self._data.lanes[one.lane].endpoint
         raise NotFound("attempt", attempt)
 
-    async def expunge_attempt(self, message: str, attempt: str) -> None:
+    async def _expunge_attempt(self, message: str, attempt: str) -> None:
         """Replace the stored response of an attempt by EXPUNGED."""
-        found, _ = await self.attempt(message, attempt)
+        found, _ = await self._attempt(message, attempt)
         attempts = self._data.attempts[message]
         attempts[attempts.index(found)] = replace(found, body=EXPUNGED)
 
-    async def list_tasks(
-        self, environment: str, cut: Cut, *, work: Work | None = None, finished: bool | None = None
-    ) -> list[Task]:
-        """Return an environment's tasks."""
-        found = (
-            one
-            for one in self._data.tasks.values()
-            if one.environment == environment
-            and work in (None, one.work)
-            and finished in (None, one.finished_at is not None)
+    async def _page_tasks(self, kind: Tasks, cut: Cut) -> Found[Task]:
+        tasks = (
+            task
+            for task in self._data.tasks.values()
+            if task.environment == kind.environment
+            and kind.work in (None, task.work)
+            and kind.finished in (None, task.finished_at is not None)
         )
-        return _page(found, lambda one: one.id, cut)
+        return _page(tasks, lambda task: task.id, cut)
 
     async def count_deliveries(
         self, endpoint: Endpoint, *, since: float, until: float
@@ -155,10 +154,10 @@ class MemoryListing:
         return _look(way, fits, lambda one: one.id, cut)
 
 
-def _page(found: Iterable[Thing], key: Callable[[Thing], str], cut: Cut) -> list[Thing]:
+def _page(entries: Iterable[Thing], key: Callable[[Thing], str], cut: Cut) -> Found[Thing]:
     low, high = cut.between(FIRST, LAST)
-    behind = (one for one in found if low < key(one) < high)
-    return cut.in_order(sorted(behind, key=key, reverse=not cut.upwards))
+    beyond = (entry for entry in entries if low < key(entry) < high)
+    return Found(cut.in_order(sorted(beyond, key=key, reverse=not cut.upwards)))
 
 
 def _look(

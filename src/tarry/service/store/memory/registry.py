@@ -1,62 +1,63 @@
 """Data of the HTTP API in the memory store."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import assert_never
 
 from msgspec.structs import replace
 
 from tarry.errors import Conflict, NotFound
-from tarry.service.model.claim import Claim
+from tarry.service.model.claim import Claim, ClaimEnd
 from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Key
-from tarry.service.model.lane import Notice
-from tarry.service.model.listing import FIRST, LAST, Cut
+from tarry.service.model.listing import FIRST, LAST, Cut, Found
+from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.memory.data import Data
 
 
-class MemoryRegistry:
-    """See `registry.Registry`."""
+class MemoryRegistry(RecordsByKind):
+    """Event types, keys, kept values and claims."""
 
     _data: Data
 
-    async def add_event_type(self, event_type: EventType) -> None:
+    async def _create_event_type(self, event_type: EventType) -> None:
         """Add an event type that does not exist yet."""
         place = (event_type.environment, event_type.name)
         if place in self._data.event_types:
             raise Conflict("event type", event_type.name)
         self._data.event_types[place] = event_type
 
-    async def change_event_type(
+    async def _change_event_type(
         self, environment: str, name: str, change: Callable[[EventType], EventType]
     ) -> EventType:
         """Apply `change` to the stored event type."""
-        changed = change(await self.event_type(environment, name))
+        changed = change(await self._event_type(environment, name))
         kept = replace(changed, environment=environment, name=name)
         self._data.event_types[environment, name] = kept
         return kept
 
-    async def delete_event_type(self, environment: str, name: str) -> None:
+    async def _delete_event_type(self, environment: str, name: str) -> None:
         """Delete an event type."""
-        await self.event_type(environment, name)
+        await self._event_type(environment, name)
         del self._data.event_types[environment, name]
 
-    async def event_type(self, environment: str, name: str) -> EventType:
+    async def _event_type(self, environment: str, name: str) -> EventType:
         """Return the event type of this name."""
         if (environment, name) not in self._data.event_types:
             raise NotFound("event type", name)
         return self._data.event_types[environment, name]
 
-    async def list_event_types(
-        self, environment: str, cut: Cut, *, archived: bool = False
-    ) -> list[EventType]:
+    async def _page_event_types(
+        self, environment: str, cut: Cut, *, archived: bool
+    ) -> Found[EventType]:
         """Return an environment's event types, by name."""
         found = {
             one.name: one
             for one in self._data.event_types.values()
             if one.environment == environment and (archived or not one.archived)
         }
-        return [found[name] for name in _cut(found, cut)]
+        return Found([found[name] for name in _cut(found, cut)])
 
-    async def add_key(self, key: Key) -> None:
+    async def _create_key(self, key: Key) -> None:
         """Add a new key."""
         keys = self._data.api_keys
         if key.id in keys or any(key.hash == one.hash for one in keys.values()):
@@ -70,47 +71,44 @@ class MemoryRegistry:
                 return key
         raise NotFound("key", "...")
 
-    async def revoke_key(self, environment: str, key: str, *, now: float) -> Key:
-        """Revoke a key."""
-        found = self._data.api_keys.get(key)
-        if found is None or found.environment != environment:
+    async def _change_key(self, environment: str, key: str, change: Callable[[Key], Key]) -> Key:
+        stored = self._data.api_keys.get(key)
+        if stored is None or stored.environment != environment:
             raise NotFound("key", key)
-        return self._revoke(found, now)
+        changed = change(stored)
+        kept = replace(stored, expires_at=changed.expires_at, revoked_at=changed.revoked_at)
+        self._data.api_keys[key] = kept
+        return kept
 
-    async def revoke_keys_of(
+    async def revoke_keys(
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
         """Revoke the keys to an application; return their number."""
-        found = [
+        keys = [
             key
             for key in self._data.api_keys.values()
             if key.application == application
             and key.revoked_at is None
             and (sessions is None or key.session in sessions)
         ]
-        for key in found:
-            self._revoke(key, now, delay)
-        return len(found)
+        for key in keys:
+            self._data.api_keys[key.id] = key.revoked(now, delay)
+        return len(keys)
 
-    async def list_keys(self, environment: str, cut: Cut) -> list[Key]:
+    async def _page_keys(self, environment: str, cut: Cut) -> Found[Key]:
         """Return an environment's keys, by id."""
         found = {
             key.id: key
             for key in self._data.api_keys.values()
             if key.environment == environment and key.application is None
         }
-        return [found[known] for known in _cut(found, cut)]
+        return Found([found[known] for known in _cut(found, cut)])
 
-    async def keep(self, name: str, value: bytes) -> bytes:
-        """Save a value under a name unless one exists; return the stored value."""
-        return self._data.kept.setdefault(name, value)
-
-    async def keep_instead(self, name: str, value: bytes, *, of: bytes) -> bool:
-        """Replace the value `of` by another one; return whether `of` was still stored."""
-        if self._data.kept.get(name) != of:
-            return False
-        self._data.kept[name] = value
-        return True
+    async def keep(self, name: str, value: bytes, *, instead_of: bytes | None = None) -> bytes:
+        """Save a value under a name unless one exists, or instead of one; return the stored one."""
+        if self._data.kept.get(name) == instead_of:
+            self._data.kept[name] = value
+        return self._data.kept.get(name, b"")
 
     async def claim(self, claim: Claim, *, now: float) -> Claim:
         """Claim a key for a holder, and return the claim as it is stored then."""
@@ -123,36 +121,24 @@ class MemoryRegistry:
         self._data.claims[place] = stored
         return stored
 
-    async def answer(self, claim: Claim) -> None:
-        """Save the answer of a claim, if this holder still has it."""
-        stored = self._held(claim)
-        if stored is not None:
-            place = (claim.environment, claim.key)
-            self._data.claims[place] = replace(stored, status=claim.status, body=claim.body)
+    async def end_claim(self, claim: Claim, end: ClaimEnd) -> None:
+        """End a claim, if this holder still has it and it has no answer."""
+        place, stored = (claim.environment, claim.key), self._held(claim)
+        if stored is None:
+            return
+        match end:
+            case ClaimEnd.ANSWERED:
+                self._data.claims[place] = replace(stored, status=claim.status, body=claim.body)
+            case ClaimEnd.RELEASED:
+                del self._data.claims[place]
+            case ClaimEnd.LAPSED:
+                self._data.claims[place] = replace(stored, until=0.0)
+            case _:
+                assert_never(end)
 
-    async def release_claim(self, claim: Claim) -> None:
-        """Delete this holder's claim if it has no answer."""
-        if self._held(claim) is not None:
-            del self._data.claims[claim.environment, claim.key]
-
-    async def lapse_claim(self, claim: Claim) -> None:
-        """End the time of this holder's claim at once, if it has no answer."""
-        if (held := self._held(claim)) is not None:
-            self._data.claims[claim.environment, claim.key] = replace(held, until=0.0)
-
-    async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
-        """Return notices that were not sent yet, by id, after the id `after`."""
-        known = sorted(one for one in self._data.notices.keys() - self._data.told if one > after)
-        return [self._data.notices[one] for one in known[:limit]]
-
-    async def told(self, notices: Sequence[str]) -> None:
+    async def mark_sent(self, notices: Sequence[str]) -> None:
         """Mark notices as sent."""
-        self._data.told.update(self._data.notices.keys() & set(notices))
-
-    def _revoke(self, key: Key, now: float, delay: float = 0.0) -> Key:
-        revoked = key.revoked(now, delay)
-        self._data.api_keys[key.id] = revoked
-        return revoked
+        self._data.sent.update(self._data.notices.keys() & set(notices))
 
     def _held(self, claim: Claim) -> Claim | None:
         stored = self._data.claims.get((claim.environment, claim.key))

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from tarry.service.store.memory.catalogue import MemoryCatalogue
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.history import MemoryHistory
+from tarry.service.store.memory.ingest import MemoryIngest
 from tarry.service.store.memory.leases import MemoryLeases
 from tarry.service.store.memory.listing import MemoryListing
-from tarry.service.store.memory.outbox import MemoryOutbox
 from tarry.service.store.memory.queue import MemoryQueue
 from tarry.service.store.memory.registry import MemoryRegistry
 from tarry.service.store.memory.tasks import MemoryTasks
@@ -16,7 +16,7 @@ from tarry.service.store.memory.upkeep import MemoryUpkeep
 
 
 class MemoryStore(
-    MemoryOutbox,
+    MemoryIngest,
     MemoryLeases,
     MemoryQueue,
     MemoryTasks,

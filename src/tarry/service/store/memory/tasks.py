@@ -1,6 +1,6 @@
 """Tasks in the memory store, done a piece at a time."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Any, assert_never
 
@@ -16,6 +16,7 @@ from tarry.service.model.task import (
     FIRST_TENANT,
     IN_PIECES,
     REPLAYS,
+    Failure,
     Piece,
     Task,
     Tenant,
@@ -23,6 +24,7 @@ from tarry.service.model.task import (
     behind,
     standing_for,
 )
+from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.lane import Lane
 from tarry.service.store.memory.queue import ended
@@ -31,8 +33,8 @@ Step = tuple[str, Delivery | Message]
 """The cursor after a step, and the delivery or the message as the step changes it."""
 
 
-class MemoryTasks:
-    """See `tasks.Tasks`."""
+class MemoryTasks(RecordsByKind):
+    """Tasks: adding them, and doing them a piece at a time."""
 
     _data: Data
 
@@ -48,18 +50,18 @@ class MemoryTasks:
             self._data.tasks[task.id] = task
         return standing
 
-    async def get_task(self, task: str) -> Task:
-        """Return the task with this id."""
-        if task not in self._data.tasks:
+    async def _task(self, environment: str, task: str) -> Task:
+        stored = self._data.tasks.get(task)
+        if stored is None or stored.environment != environment:
             raise NotFound("task", task)
-        return self._data.tasks[task]
+        return stored
 
-    async def tasks(self, application: str) -> list[Task]:
+    async def _tasks_of(self, application: str) -> list[Task]:
         """Return an application's tasks, newest first."""
         tasks = (task for task in self._data.tasks.values() if task.application == application)
         return sorted(tasks, key=_order, reverse=True)
 
-    async def task(
+    async def next_task(
         self,
         shards: Sequence[int],
         works: Collection[Work] = IN_PIECES,
@@ -81,7 +83,7 @@ class MemoryTasks:
         """Do a task for at most `limit` more deliveries."""
         if not self._holds(task, lease):
             return task
-        task = await self.get_task(task.id)
+        task = await self._task(task.environment, task.id)
         if task.finished_at is not None:
             return task
         steps = list(islice(self._steps(task, now), limit))
@@ -94,20 +96,15 @@ class MemoryTasks:
         self._data.tasks[task.id] = task
         return task
 
-    async def finish(self, task: Task, data: dict[str, Any], *, now: float, lease: Lease) -> Task:
-        """Finish a task with its result."""
-        return self._end(task, lease, lambda stored: stored.finished(data, now))
-
-    async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:
-        """Finish a task that cannot be done."""
-        return self._end(task, lease, lambda stored: stored.given_up(why, now))
-
-    def _end(self, task: Task, lease: Lease, ended: Callable[[Task], Task]) -> Task:
+    async def finish(
+        self, task: Task, result: dict[str, Any] | Failure, *, now: float, lease: Lease
+    ) -> Task:
+        """Finish a task with its result, or with the reason why it failed."""
         if not self._holds(task, lease):
             return task
         stored = self._data.tasks[task.id]
         if stored.finished_at is None:
-            stored = self._data.tasks[task.id] = ended(stored)
+            stored = self._data.tasks[task.id] = stored.finished(result, now)
         return stored
 
     def _pending(self, lane: int) -> list[Task]:

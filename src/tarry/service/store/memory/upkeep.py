@@ -7,7 +7,6 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from tarry.errors import StoreError
-from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.message import Message
 from tarry.service.store.contract import Retention
 from tarry.service.store.memory.data import Data
@@ -30,17 +29,6 @@ class MemoryUpkeep:
         swept += self._forget_claims(retention.claims_before, limit)
         swept += self._forget_portal_keys(retention.portal_keys_before, limit)
         return swept + self._forget_notices(retention.notices_before, limit)
-
-    async def sealed(self, *, after: str = "", limit: int = 100) -> list[Endpoint]:
-        """Return endpoints with sealed values, by id, after the id `after`."""
-        found = (
-            lane
-            for lane in self._data.lanes.values()
-            if lane.endpoint.standing is not Standing.DELETED
-            and lane.endpoint.id > after
-            and (lane.endpoint.secrets or lane.endpoint.headers is not None)
-        )
-        return self._data.endpoints(found)[:limit]
 
     async def backup(self, target: Path) -> None:
         """Raise: there is nothing to copy."""
@@ -113,7 +101,7 @@ class MemoryUpkeep:
         gone = list(islice(old, limit))
         for notice in gone:
             del self._data.notices[notice]
-        self._data.told.difference_update(gone)
+        self._data.sent.difference_update(gone)
         return len(gone)
 
     def _forget_claims(self, before: float | None, limit: int) -> int:

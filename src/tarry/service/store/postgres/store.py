@@ -15,8 +15,8 @@ from tarry.service.store.postgres.database.pool import Connection, Database
 from tarry.service.store.postgres.database.rows import refuse_nul
 from tarry.service.store.postgres.ingest.accept import accept
 from tarry.service.store.postgres.ingest.batches import Batches
-from tarry.service.store.postgres.ingest.claims import Result
 from tarry.service.store.postgres.ingest.collect import PostgresCollect
+from tarry.service.store.postgres.ingest.decide import Result
 from tarry.service.store.postgres.ingest.routes import Routes
 from tarry.service.store.postgres.migrate.schema import PostgresMigrator
 from tarry.service.store.postgres.queries import SQL
@@ -91,7 +91,7 @@ class PostgresStore(
             refuse_nul(*message.channels, *message.tags)
         return await self._adding(messages)
 
-    async def expunge(self, application: str, message: str) -> None:
+    async def _expunge_message(self, application: str, message: str) -> None:
         """Delete a message's payload."""
 
         async def forget(connection: Connection) -> None:

@@ -13,7 +13,7 @@ from tarry.service.store.sqlite.database.own_thread import in_own_thread
 from tarry.service.store.sqlite.database.session import Session
 from tarry.service.store.sqlite.database.threads import Threads
 from tarry.service.store.sqlite.database.writer import Writer
-from tarry.service.store.sqlite.ingest.accept import SqliteOutbox
+from tarry.service.store.sqlite.ingest.accept import SqliteIngest
 from tarry.service.store.sqlite.migrate import schema
 from tarry.service.store.sqlite.queue.queue import SqliteQueue
 from tarry.service.store.sqlite.queue.settle import SqliteSettling
@@ -24,7 +24,7 @@ from tarry.service.store.sqlite.retention.upkeep import SqliteUpkeep
 
 
 class SqliteStore(
-    SqliteOutbox,
+    SqliteIngest,
     SqliteQueue,
     SqliteSettling,
     SqliteTasks,

@@ -12,6 +12,7 @@ from tarry.service.hooks import Hooks
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.listing import Cut
+from tarry.service.store.kinds import Endpoints, Environment
 
 pytestmark = pytest.mark.anyio
 
@@ -27,7 +28,7 @@ async def shop(hooks: Hooks) -> Application:
 @pytest.fixture
 async def endpoint(hooks: Hooks, shop: Application) -> Endpoint:
     """The one that is paused."""
-    (endpoint,) = await hooks.store.list_endpoints(shop.id, Cut())
+    (endpoint,) = (await hooks.store.page(Endpoints(shop.id), Cut())).entries
     return endpoint
 
 
@@ -204,7 +205,7 @@ async def test_a_page_that_would_take_too_long_is_shown_as_it_is(
 async def test_what_belongs_to_another_environment_is_not_told(
     client: httpx.AsyncClient, hooks: Hooks
 ) -> None:
-    await hooks.store.put_environment("org_other")
+    await hooks.store.put(Environment("org_other"))
     elsewhere = hooks.within("org_other")
     foreign = await elsewhere.application("foreign")
     await elsewhere.add_endpoint(foreign, "https://example.com/", standing=Standing.PAUSED)

@@ -3,6 +3,7 @@ import pytest
 
 from tarry.service.api.resources.endpoints import change_notices
 from tarry.service.hooks import Hooks
+from tarry.service.store.kinds import Notices
 
 pytestmark = pytest.mark.anyio
 
@@ -15,7 +16,7 @@ async def test_while_nobody_listens_nothing_is_put_on_record(
     client: httpx.AsyncClient, hooks: Hooks
 ) -> None:
     await client.post(WAY, json=THERE)
-    assert await hooks.store.untold() == []
+    assert await hooks.store.read(Notices(unsent=True)) == []
 
 
 async def test_what_happens_to_an_endpoint_is_put_on_record_for_listeners(
@@ -28,7 +29,7 @@ async def test_what_happens_to_an_endpoint_is_put_on_record_for_listeners(
     await client.patch(f"{way}/headers", json={"headers": {"x-a": "1"}})
     await client.put(way, json=THERE)
     await client.delete(way)
-    notices = await hooks.store.untold()
+    notices = await hooks.store.read(Notices(unsent=True))
     kinds = ["endpoint.created", *["endpoint.updated"] * 3, "endpoint.deleted"]
     assert sorted(one.kind for one in notices) == sorted(kinds)
     assert {one.endpoint for one in notices} == {new["id"]}
@@ -44,8 +45,8 @@ async def test_that_an_endpoint_is_enabled_or_disabled_is_told_as_well(
     way = f"{WAY}/{new['id']}"
 
     async def kinds() -> list[str]:
-        found = await hooks.store.untold()
-        await hooks.store.told([one.id for one in found])
+        found = await hooks.store.read(Notices(unsent=True))
+        await hooks.store.mark_sent([one.id for one in found])
         assert {one.facts.get("trigger") for one in found if one.kind.endswith("disabled")} <= {
             "manual"
         }
@@ -69,7 +70,7 @@ async def test_a_change_and_its_news_are_one_commit(
 ) -> None:
     await client.post(OPERATIONAL, json=THERE)
     new = (await client.post(WAY, json=THERE)).json()
-    await hooks.store.told([one.id for one in await hooks.store.untold()])
+    await hooks.store.mark_sent([one.id for one in await hooks.store.read(Notices(unsent=True))])
 
     def broken(*_: object) -> str:
         raise RuntimeError("there are no words for this")
@@ -78,14 +79,14 @@ async def test_a_change_and_its_news_are_one_commit(
     answer = await client.patch(f"{WAY}/{new['id']}", json={"description": "changed"})
     assert answer.status_code == 500
     assert (await client.get(f"{WAY}/{new['id']}")).json()["description"] == ""
-    assert await hooks.store.untold() == []
+    assert await hooks.store.read(Notices(unsent=True)) == []
 
 
 async def test_what_is_refused_is_no_news(client: httpx.AsyncClient, hooks: Hooks) -> None:
     await client.post(OPERATIONAL, json=THERE)
     assert (await client.post(WAY, json={"url": "nope"})).status_code == 422
     assert (await client.delete(f"{WAY}/nobody")).status_code == 404
-    assert await hooks.store.untold() == []
+    assert await hooks.store.read(Notices(unsent=True)) == []
 
 
 async def test_the_listeners_themselves_are_no_news(
@@ -95,4 +96,4 @@ async def test_the_listeners_themselves_are_no_news(
     await client.post(OPERATIONAL, json=THERE)
     await client.post(f"{OPERATIONAL}/{first['id']}/secret/rotate")
     await client.delete(f"{OPERATIONAL}/{first['id']}")
-    assert await hooks.store.untold() == []
+    assert await hooks.store.read(Notices(unsent=True)) == []

@@ -9,6 +9,7 @@ from tarry.service.model.endpoint import Standing
 from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Scope
 from tarry.service.model.listing import Cut
+from tarry.service.store.kinds import Endpoints, EventTypes
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +37,7 @@ async def types(hooks: Hooks) -> tuple[str, ...]:
             created_at=1.0,
             updated_at=1.0,
         )
-        await hooks.store.add_event_type(kind)
+        await hooks.store.create(kind)
     return names
 
 
@@ -138,8 +139,8 @@ async def test_tenants_do_not_learn_of_types_that_they_do_not_see(
 ) -> None:
     hidden, other, _ = types
     for name in (hidden, other):
-        await hooks.store.change_event_type(
-            hooks.environment, name, lambda kind: replace(kind, feature_flags=("beta",))
+        await hooks.store.change(
+            EventTypes(hooks.environment), name, lambda kind: replace(kind, feature_flags=("beta",))
         )
     await made(client, uid="main", eventTypes=[hidden])
     shop = await hooks.application("shop")
@@ -275,8 +276,8 @@ async def test_how_an_endpoint_stands_after_a_patch(
     stands: tuple[str, bool],
 ) -> None:
     shop = await hooks.application("shop")
-    (stored,) = await hooks.store.list_endpoints(shop.id, Cut())
-    await hooks.store.put_endpoint(replace(stored, standing=stood))
+    (stored,) = (await hooks.store.page(Endpoints(shop.id), Cut())).entries
+    await hooks.store.put(replace(stored, standing=stood))
     changed = (await client.patch(f"{WAY}/{stored.id}", json=told)).json()
     assert (changed["standing"], changed["disabled"]) == stands
 
@@ -285,8 +286,8 @@ async def test_putting_enables_a_parked_endpoint_unless_it_says_disabled(
     client: httpx.AsyncClient, hooks: Hooks
 ) -> None:
     shop = await hooks.application("shop")
-    (stored,) = await hooks.store.list_endpoints(shop.id, Cut())
-    parked = await hooks.store.put_endpoint(replace(stored, standing=Standing.PARKED))
+    (stored,) = (await hooks.store.page(Endpoints(shop.id), Cut())).entries
+    parked = await hooks.store.put(replace(stored, standing=Standing.PARKED))
     way = f"{WAY}/{parked.id}"
     same = await client.put(way, json={"url": THERE, "disabled": True})
     assert same.json()["standing"] == "parked"

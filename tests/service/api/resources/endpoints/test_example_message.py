@@ -8,6 +8,7 @@ import pytest
 
 from tarry.service.hooks import Hooks
 from tarry.service.model.key import Scope
+from tarry.service.store.kinds import Messages
 
 pytestmark = pytest.mark.anyio
 
@@ -102,7 +103,7 @@ async def test_an_example_goes_to_one_endpoint_only(live: Any) -> None:  # noqa:
     assert first.json() == second.json()
     (arrival,) = await live.arrived(1)
     assert arrival.body == b'{"success": true}'
-    message = await live.hooks.store.message(
-        (await live.hooks.application("shop")).id, first.json()["id"]
+    message = await live.hooks.store.get(
+        Messages((await live.hooks.application("shop")).id), first.json()["id"]
     )
     assert [to.id for to, _ in await live.hooks.deliveries(message)] == [ids[1]]

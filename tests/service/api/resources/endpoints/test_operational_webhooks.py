@@ -6,6 +6,7 @@ import pytest
 
 from tarry.service.hooks import Hooks
 from tarry.service.model import operational
+from tarry.service.store.kinds import Endpoints, Environment
 
 pytestmark = pytest.mark.anyio
 
@@ -75,11 +76,11 @@ async def test_the_application_behind_it_is_nobodys_to_see(
 async def test_environments_hear_of_themselves_only(
     client: httpx.AsyncClient, hooks: Hooks
 ) -> None:
-    await hooks.store.put_environment("org_other")
+    await hooks.store.put(Environment("org_other"))
     other = hooks.within("org_other")
     hidden = operational.application("org_other", now=1.0)
-    await other.store.put_environment(hidden.environment)
-    await other.store.put_application(hidden)
+    await other.store.put(Environment(hidden.environment))
+    await other.store.put(hidden)
     theirs = await other.add_endpoint(hidden, THERE)
     assert (await client.get(WAY)).json()["data"] == []
     assert (await client.get(f"{WAY}/{theirs.id}")).status_code == 404
@@ -103,7 +104,7 @@ async def test_what_happens_to_endpoints_is_told(live: Any) -> None:  # noqa: AN
         assert one["data"]["endpointId"] == new["id"]
         assert (one["data"]["endpointUid"], one["data"]["appUid"]) == ("main", "shop")
     hidden = operational.application(live.hooks.environment, now=0.0)
-    sent = await live.hooks.store.endpoint(hidden.id, listener["id"])
+    sent = await live.hooks.store.get(Endpoints(hidden.id), listener["id"])
     assert sent.event_types == tuple(told["eventTypes"])
 
 

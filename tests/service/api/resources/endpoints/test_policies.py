@@ -8,6 +8,7 @@ import pytest
 from tarry.core.text import from_json
 from tarry.service.hooks import Hooks
 from tarry.service.model.listing import Cut
+from tarry.service.store.kinds import Endpoints, Environments
 
 pytestmark = pytest.mark.anyio
 
@@ -18,7 +19,7 @@ APP = "/api/v1/app/shop/policy"
 async def way(hooks: Hooks) -> str:
     """The policy of the only endpoint."""
     shop = await hooks.application("shop")
-    (endpoint,) = await hooks.store.list_endpoints(shop.id, Cut())
+    (endpoint,) = (await hooks.store.page(Endpoints(shop.id), Cut())).entries
     return f"/api/v1/app/shop/endpoint/{endpoint.id}/policy"
 
 
@@ -53,7 +54,7 @@ async def test_a_policy_is_shown_with_all_its_fields_and_can_be_put_as_it_is_sho
     answer = await client.put(way, json=shown)
     assert answer.json() == {"source": "endpoint", "policy": shown}
     shop = await hooks.application("shop")
-    (endpoint,) = await hooks.store.list_endpoints(shop.id, Cut())
+    (endpoint,) = (await hooks.store.page(Endpoints(shop.id), Cut())).entries
     assert endpoint.policy is not None
     assert from_json(endpoint.policy) == hooks.settings.policy
 
@@ -98,11 +99,11 @@ async def test_an_environment_has_a_policy_for_whoever_has_none(
     await client.put(APP, json={"attempts": 3})
     assert await source(client, way) == ("application", 3)
     assert await source(client, ENVIRONMENT) == ("environment", 2)
-    kept = await hooks.store.environment_policy(hooks.environment)
+    kept = (await hooks.store.get(Environments(), hooks.environment)).policy
     assert kept is not None
     answer = await client.put(ENVIRONMENT, json={"attempts": 0})
     assert answer.status_code == 422
-    assert await hooks.store.environment_policy(hooks.environment) == kept
+    assert (await hooks.store.get(Environments(), hooks.environment)).policy == kept
     answer = await client.delete(ENVIRONMENT)
     assert (answer.status_code, answer.content) == (204, b"")
     assert await source(client, ENVIRONMENT) == ("default", 9)
@@ -112,7 +113,7 @@ async def test_what_waits_follows_a_new_policy_of_its_environment(
     client: httpx.AsyncClient, hooks: Hooks
 ) -> None:
     shop = await hooks.application("shop")
-    (endpoint,) = await hooks.store.list_endpoints(shop.id, Cut())
+    (endpoint,) = (await hooks.store.page(Endpoints(shop.id), Cut())).entries
     leases = await hooks.store.lease("worker", most=100, length=60)
     await hooks.send(shop, "invoice.paid", {})
     await hooks.store.woken(leases)

@@ -7,6 +7,7 @@ import svix
 from tarry.service.api.resources.endpoints.secrets import prefixed
 from tarry.service.endpoints import MOST_OLD_SECRETS
 from tarry.service.hooks import Hooks
+from tarry.service.store.kinds import Endpoints
 from tarry.testing.receiver import Arrival
 
 pytestmark = pytest.mark.anyio
@@ -104,7 +105,7 @@ async def test_a_rotation_that_came_before_is_answered_as_before(
     first, second = [await client.post(f"{way}/rotate", headers=key) for _ in range(2)]
     assert first.json() == second.json() == (await client.get(way)).json()
     shop = await hooks.application("shop")
-    stored = await hooks.store.endpoint(shop.id, way.split("/")[-2])
+    stored = await hooks.store.get(Endpoints(shop.id), way.split("/")[-2])
     assert len(stored.secrets) == 2
 
 

@@ -8,6 +8,7 @@ import pytest
 from tarry.errors import ServiceError
 from tarry.service.api.http.problem import BadRequest
 from tarry.service.api.resources.endpoints.stats import DAY, HOUR, StatsQuery, span
+from tarry.service.store.kinds import Messages
 
 pytestmark = pytest.mark.anyio
 
@@ -55,7 +56,7 @@ async def test_messages_are_counted_by_how_they_stand(live: Any) -> None:  # noq
         sent = await live.client.post(f"{APP}/msg", json={"eventType": "a", "payload": {}})
         ids.append(sent.json()["id"])
     shop = await live.hooks.application("shop")
-    await live.hooks.cancel(await live.hooks.store.message(shop.id, ids[0]))
+    await live.hooks.cancel(await live.hooks.store.get(Messages(shop.id), ids[0]))
     wanted = {"success": 1, "pending": 2, "sending": 1, "fail": 1, "canceled": 1}
     stats = await settled(live, way, wanted)
     assert stats == wanted

@@ -10,6 +10,7 @@ from tarry.service.hooks import Hooks
 from tarry.service.model import ids
 from tarry.service.model.listing import Cut
 from tarry.service.model.task import Task, Work
+from tarry.service.store.kinds import Endpoints, Environment
 
 pytestmark = pytest.mark.anyio
 
@@ -19,7 +20,7 @@ TASKS = "/api/v1/background-task"
 async def added(hooks: Hooks, number: int, work: Work, **more: Any) -> str:  # noqa: ANN401  fields
     """A task that somebody asked for."""
     shop = await hooks.application("shop")
-    (endpoint,) = await hooks.store.list_endpoints(shop.id, Cut())
+    (endpoint,) = (await hooks.store.page(Endpoints(shop.id), Cut())).entries
     task = Task(
         id=f"{ids.TASK}{number:027}",
         work=work,
@@ -93,7 +94,7 @@ async def test_a_task_tells_what_came_out(
 async def test_a_task_of_somebody_else_is_not_there(
     client: httpx.AsyncClient, hooks: Hooks, several: dict[str, str]
 ) -> None:
-    await hooks.store.put_environment("org_other")
+    await hooks.store.put(Environment("org_other"))
     other = await hooks.within("org_other").application("other")
     task = await hooks.within("org_other").purge(other)
     for known in (task.id, several["own"], "qtask_nobody", "a%20b"):

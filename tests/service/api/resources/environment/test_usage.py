@@ -10,6 +10,7 @@ import pytest
 from tarry.service.hooks import Hooks
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.listing import Cut
+from tarry.service.store.kinds import Environment, Tasks
 
 pytestmark = pytest.mark.anyio
 
@@ -63,7 +64,7 @@ async def test_applications_can_be_named_and_those_that_are_not_there_are_told(
     client: httpx.AsyncClient, hooks: Hooks
 ) -> None:
     shop = await hooks.application("shop")
-    await hooks.store.put_environment("org_other")
+    await hooks.store.put(Environment("org_other"))
     await hooks.within("org_other").application("foreign")
     names = ["nobody", "shop", shop.id, "foreign"]
     told = (await client.post(USAGE, json={**TODAY, "appIds": names})).json()
@@ -103,4 +104,4 @@ async def test_the_types_that_endpoints_are_sent_are_found_out(
             "hasCatchAllEndpoint": False,
         },
     ]
-    assert (await hooks.store.list_tasks(hooks.environment, Cut()))[0].application == ""
+    assert ((await hooks.store.page(Tasks(hooks.environment), Cut())).entries)[0].application == ""

@@ -14,6 +14,7 @@ from tarry.service.model import ids
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.listing import Cut
 from tarry.service.model.message import NewMessage
+from tarry.service.store.kinds import Endpoints
 
 pytestmark = pytest.mark.anyio
 
@@ -211,7 +212,7 @@ async def test_a_cancelled_message_waits_for_nothing(
 ) -> None:
     known = await sent(client)
     shop = await hooks.application("shop")
-    (endpoint,) = await hooks.store.list_endpoints(shop.id, Cut())
+    (endpoint,) = (await hooks.store.page(Endpoints(shop.id), Cut())).entries
     assert (await hooks.lane(endpoint)).waiting == 1
     assert (await client.post(f"{MESSAGES}/{known}/cancel")).json() == {"cancelled": 1}
     assert (await client.post(f"{MESSAGES}/{known}/cancel")).json() == {"cancelled": 0}
@@ -229,7 +230,7 @@ async def test_a_precheck_tells_whether_anybody_would_get_it(
         return told
 
     shop = await hooks.application("shop")
-    (all_of_it,) = await hooks.store.list_endpoints(shop.id, Cut())
+    (all_of_it,) = (await hooks.store.page(Endpoints(shop.id), Cut())).entries
     assert await active("order.paid")
     await hooks.change_endpoint(all_of_it, standing=Standing.DISABLED)
     assert not await active("order.paid")
@@ -244,15 +245,15 @@ async def test_a_precheck_tells_whether_anybody_would_get_it(
 async def test_a_precheck_looks_at_all_endpoints(client: httpx.AsyncClient, hooks: Hooks) -> None:
     many = await hooks.application("many")
     first = await hooks.add_endpoint(many, "https://example.com/", event_types=["nothing"])
-    await hooks.store.put_endpoint(replace(first, uid="zero"))
+    await hooks.store.put(replace(first, uid="zero"))
     await asyncio.gather(
         *(
-            hooks.store.put_endpoint(replace(first, id=ids.ENDPOINT + f"{number:027}", uid=None))
+            hooks.store.put(replace(first, id=ids.ENDPOINT + f"{number:027}", uid=None))
             for number in range(300)
         )
     )
     last = replace(first, id=ids.ENDPOINT + "z" * 27, uid=None, event_types=("order.paid",))
-    await hooks.store.put_endpoint(last)
+    await hooks.store.put(last)
     way = "/api/v1/app/many/msg/precheck/active"
     for event, active in (("order.paid", True), ("order.sent", False)):
         answer = await client.post(way, json={"eventType": event})

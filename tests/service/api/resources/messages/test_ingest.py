@@ -11,6 +11,7 @@ from tarry.service.api.resources.messages.bodies import MOST_BATCH_BYTES, MOST_B
 from tarry.service.hooks import Hooks
 from tarry.service.model.allowed import MOST_BYTES
 from tarry.service.model.listing import Cut
+from tarry.service.store.kinds import Endpoints, Messages
 from tests.plain_http import PLAIN
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +27,7 @@ def said(payload: str = '{"total": 12}', rest: str = "") -> bytes:
 async def accepted(hooks: Hooks) -> int:
     """How many deliveries wait."""
     shop = await hooks.application("shop")
-    (endpoint,) = await hooks.store.list_endpoints(shop.id, Cut())
+    (endpoint,) = (await hooks.store.page(Endpoints(shop.id), Cut())).entries
     return (await hooks.lane(endpoint)).waiting
 
 
@@ -39,7 +40,7 @@ async def test_a_message_is_kept_byte_for_byte(client: httpx.AsyncClient, hooks:
     assert told["tags"] == ["x y"]
     assert f'"payload":{payload}'.encode() in answer.content
     shop = await hooks.application("shop")
-    kept = await hooks.store.message(shop.id, told["id"])
+    kept = await hooks.store.get(Messages(shop.id), told["id"])
     assert kept.payload == payload.encode()
     assert await accepted(hooks) == 1
 
@@ -224,7 +225,7 @@ async def test_a_deleted_application_is_forgotten_and_its_name_can_be_given_agai
     assert (await client.post(MESSAGES, content=said())).status_code == 404
     new = await hooks.application("shop")
     second = (await client.post(MESSAGES, content=said())).json()
-    assert (await hooks.store.message(new.id, second["id"])).application != old.id
+    assert (await hooks.store.get(Messages(new.id), second["id"])).application != old.id
     assert first["id"] != second["id"]
 
 
@@ -271,7 +272,7 @@ async def test_how_long_a_payload_is_kept_and_what_it_is_sent_as_is_put_down(
     told = (await client.post(MESSAGES, content=said("{}", rest))).json()
     assert told["payload"] == {"rawPayload": "<a/>"}
     shop = await hooks.application("shop")
-    kept = await hooks.store.message(shop.id, told["id"])
+    kept = await hooks.store.get(Messages(shop.id), told["id"])
     assert (kept.payload, kept.content_type) == (b"<a/>", "a/xml")
     assert kept.payload_until is not None
     assert abs(kept.payload_until - kept.accepted_at - 7200) < 1

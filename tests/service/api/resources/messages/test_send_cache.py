@@ -3,6 +3,7 @@ from msgspec.structs import replace
 
 from tarry.service.api.resources.messages.send_cache import SendCache
 from tarry.service.hooks import Hooks
+from tarry.service.store.kinds import EventTypes
 from tarry.testing.clock import PushedClock
 from tarry.testing.samples import an_event_type
 
@@ -14,7 +15,7 @@ async def test_a_uid_that_went_to_another_application_counts_soon(hooks: Hooks) 
     cache = SendCache(hooks.store, clock=lambda: clock.now)
     old, remembered = await cache.application(hooks.environment, "shop")
     assert not remembered
-    await hooks.store.put_application(replace(old, uid="shop-before"))
+    await hooks.store.put(replace(old, uid="shop-before"))
     new = await hooks.application("shop")
     assert await cache.application(hooks.environment, "shop") == (old, True)
     clock.push(1.1)
@@ -45,13 +46,13 @@ async def test_what_payloads_have_to_fit_counts_soon(hooks: Hooks) -> None:
     cache = SendCache(hooks.store, clock=lambda: clock.now)
     where = hooks.environment
     assert await cache.schema(where, "a") is None
-    await hooks.store.add_event_type(
+    await hooks.store.create(
         an_event_type("a", environment=where, schemas='{"1":{"a" : 1},"0":{}}', validates=True)
     )
     assert await cache.schema(where, "a") is None
     clock.push(1.1)
     assert await cache.schema(where, "a") == '{"a" : 1}'
-    await hooks.store.change_event_type(where, "a", lambda kind: replace(kind, validates=False))
+    await hooks.store.change(EventTypes(where), "a", lambda kind: replace(kind, validates=False))
     clock.push(1.1)
     assert await cache.schema(where, "a") is None
 
@@ -61,5 +62,5 @@ async def test_without_a_schema_payloads_have_to_fit_nothing(
     hooks: Hooks, schemas: str | None
 ) -> None:
     told = an_event_type("a", environment=hooks.environment, schemas=schemas, validates=True)
-    await hooks.store.add_event_type(told)
+    await hooks.store.create(told)
     assert await SendCache(hooks.store).schema(hooks.environment, "a") is None

@@ -7,7 +7,16 @@ import pytest
 from msgspec.structs import replace
 
 from tarry.errors import Conflict, NotFound, StoreError, StoreUnavailable
+from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Secret
+from tarry.service.store.kinds import (
+    Applications,
+    Endpoints,
+    Environment,
+    Environments,
+    PolicyVersion,
+    SealedEndpoints,
+)
 from tarry.service.store.postgres.database.pool import Session
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import ENVIRONMENT, NOON, an_application, an_endpoint
@@ -22,11 +31,11 @@ async def test_a_uid_that_two_processes_take_at_once_goes_to_one(
 ) -> None:
     other = await PostgresStore.open(tarry_url)
     answers = await asyncio.gather(
-        *(one.put_application(an_application(uid="acme")) for one in (store, other) * 5),
+        *(one.put(an_application(uid="acme")) for one in (store, other) * 5),
         return_exceptions=True,
     )
     await other.close()
-    assert sum(answer is None for answer in answers) == 1
+    assert sum(isinstance(answer, Application) for answer in answers) == 1
     assert sum(isinstance(answer, Conflict) for answer in answers) == 9
 
 
@@ -47,10 +56,10 @@ async def test_everything_of_an_endpoint_comes_back(scene: Scene, store: Postgre
         metadata={"k": "\N{SNOWMAN}\0"},
         parked=((NOON, NOON + 0.1), (NOON, None)),
     )
-    made = await store.put_endpoint(endpoint)
+    made = await store.put(endpoint)
     assert replace(made, lane=0) == endpoint
-    assert await store.endpoint(scene.application.id, "é") == made
-    assert await store.sealed() == [made]
+    assert await store.get(Endpoints(scene.application.id), "é") == made
+    assert await store.read(SealedEndpoints()) == [made]
 
 
 @pytest.mark.parametrize(
@@ -60,21 +69,21 @@ async def test_a_nul_is_refused_wherever_it_is(
     scene: Scene, store: PostgresStore, values: dict[str, object]
 ) -> None:
     with pytest.raises(StoreError, match="NUL"):
-        await store.put_endpoint(an_endpoint(scene.application, **values))
+        await store.put(an_endpoint(scene.application, **values))
     with pytest.raises(StoreError, match="NUL"):
-        await store.put_application(an_application(name="a\0b"))
+        await store.put(an_application(name="a\0b"))
     with pytest.raises(StoreError, match="NUL"):
-        await store.put_policy("v1", "\0")
+        await store.put(PolicyVersion("v1", "\0"))
     with pytest.raises(StoreError, match="NUL"):
-        await store.put_environment("org_\0")
+        await store.put(Environment("org_\0"))
 
 
 async def test_a_deleted_application_takes_no_more(scene: Scene, store: PostgresStore) -> None:
-    await store.delete_application(scene.application.id, now=NOON)
+    await store.delete(Applications(scene.application.environment), scene.application.id, now=NOON)
     with pytest.raises(NotFound):
-        await store.put_application(scene.application)
+        await store.put(scene.application)
     with pytest.raises(NotFound):
-        await store.put_endpoint(an_endpoint(scene.application))
+        await store.put(an_endpoint(scene.application))
 
 
 async def test_a_policy_and_the_waking_of_its_lanes_are_one_commit(
@@ -83,9 +92,9 @@ async def test_a_policy_and_the_waking_of_its_lanes_are_one_commit(
     with psycopg.connect(tarry_url) as waking:
         waking.execute("LOCK TABLE tarry.wake IN ROW EXCLUSIVE MODE")
         with pytest.raises(StoreUnavailable, match="lock"):
-            await store.put_environment(ENVIRONMENT, policy="{}")
+            await store.put(Environment(ENVIRONMENT, "{}"))
         waking.rollback()
-    assert await store.environment_policy(ENVIRONMENT) is None
+    assert (await store.get(Environments(), ENVIRONMENT)).policy is None
     assert await store.woken(scene.leases) == []
 
 
@@ -96,7 +105,7 @@ async def test_a_lane_that_is_just_woken_hears_of_a_policy(
     with psycopg.connect(tarry_url) as waking:
         waking.execute("UPDATE tarry.lane SET awake = true")
         waking.execute("INSERT INTO tarry.wake SELECT shard, number FROM tarry.lane")
-        putting = asyncio.create_task(store.put_environment(ENVIRONMENT, policy="{}"))
+        putting = asyncio.create_task(store.put(Environment(ENVIRONMENT, "{}")))
         await someone_waits(tarry_url)
         waking.commit()
     await putting
@@ -121,6 +130,8 @@ async def test_an_application_goes_with_all_its_endpoints_by_a_few_statements(
             return await of(self, query, *told)
 
         monkeypatch.setattr(Session, way, ask)
-    left = await store.delete_application(scene.application.id, now=NOON)
+    left = await store.delete(
+        Applications(scene.application.environment), scene.application.id, now=NOON
+    )
     assert len(left) == 21
     assert len(asked) < 12

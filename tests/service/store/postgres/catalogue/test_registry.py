@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from tarry.errors import StoreError
+from tarry.service.model.claim import ClaimEnd
 from tarry.service.store.postgres.catalogue import registry
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.store import PostgresStore
@@ -37,7 +38,7 @@ async def test_who_finds_a_claim_taken_writes_and_locks_nothing(
 ) -> None:
     claim = await store.claim(a_claim("first"), now=NOON)
     if answered:
-        await store.answer(replace(claim, status=201))
+        await store.end_claim(replace(claim, status=201), ClaimEnd.ANSWERED)
     connection = await asyncpg.connect(tarry_url)
     before = await connection.fetchrow("SELECT ctid, xmin, xmax FROM tarry.claim")
     await store.claim(a_claim("second"), now=NOON)
@@ -57,9 +58,9 @@ async def test_a_claim_that_is_let_go_while_another_looks_is_the_others(
 async def test_text_with_nul_is_refused_before_the_database_is_asked(store: PostgresStore) -> None:
     for call in (
         store.claim(a_claim("first", key="a\0"), now=NOON),
-        store.add_key(a_key(name="a\0")),
-        store.add_event_type(an_event_type("a", description="\0")),
-        store.add_event_type(an_event_type("a", feature_flags=("\0",))),
+        store.create(a_key(name="a\0")),
+        store.create(an_event_type("a", description="\0")),
+        store.create(an_event_type("a", feature_flags=("\0",))),
     ):
         with pytest.raises(StoreError, match="NUL"):
             await call

@@ -22,7 +22,7 @@ async def test_a_lane_that_is_woken_is_heard_of_in_another_process(
     listening.add(heard.set)
     await asyncio.wait_for(heard.wait(), SOON)
     heard.clear()
-    await scene.store.put_endpoint(scene.endpoint)
+    await scene.store.put(scene.endpoint)
     await asyncio.wait_for(heard.wait(), SOON)
     await listening.close()
 

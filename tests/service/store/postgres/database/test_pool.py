@@ -8,6 +8,7 @@ import pytest
 
 from tarry.errors import StoreError, StoreUnavailable
 from tarry.service.model.listing import Cut
+from tarry.service.store.kinds import Applications
 from tarry.service.store.postgres.database import address, pool
 from tarry.service.store.postgres.database.faults import Stale
 from tarry.service.store.postgres.database.pool import Database, Mode, connect
@@ -439,7 +440,9 @@ async def test_the_whole_store_works_through_a_pooler_in_transaction_mode(
         for many in (1, 50):
             calls = [store.add([new_message(scene.application)]) for _ in range(many)]
             await asyncio.gather(*calls)
-        (application,) = await store.list_applications(scene.application.environment, Cut())
+        (application,) = (
+            await store.page(Applications(scene.application.environment), Cut())
+        ).entries
         assert application == scene.application
         due = await scene.due()
         assert len(due) == 51

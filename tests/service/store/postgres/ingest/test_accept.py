@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Standing
+from tarry.service.store.kinds import AllDeliveriesOf
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import new_message
 from tarry.testing.store_contract.scene import Scene
@@ -26,7 +27,7 @@ async def test_an_endpoint_that_changes_while_a_message_comes_is_looked_at_again
         await someone_waits(tarry_url)
         changing.commit()
     message = await adding
-    ((_, delivery),) = await store.deliveries(message.id)
+    ((_, delivery),) = await store.read(AllDeliveriesOf(message.id))
     assert delivery.state is State.SKIPPED
 
 
@@ -35,10 +36,10 @@ async def test_what_another_process_changed_counts_for_the_next_message(
 ) -> None:
     await scene.add()
     other = await PostgresStore.open(tarry_url)
-    await other.put_endpoint(replace(scene.endpoint, standing=Standing.DISABLED))
+    await other.put(replace(scene.endpoint, standing=Standing.DISABLED))
     await other.close()
     message = await scene.add()
-    ((_, delivery),) = await store.deliveries(message.id)
+    ((_, delivery),) = await store.read(AllDeliveriesOf(message.id))
     assert delivery.state is State.SKIPPED
     assert (await scene.row()).waiting == 1
 

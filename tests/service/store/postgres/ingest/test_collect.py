@@ -13,9 +13,10 @@ from tarry.service.model.allowed import MOST_BYTES
 from tarry.service.model.lane import Stream
 from tarry.service.model.message import NewMessage
 from tarry.service.outbox import put
+from tarry.service.store.kinds import Messages, Notices
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.ingest.accept import accept
-from tarry.service.store.postgres.ingest.claims import Result
+from tarry.service.store.postgres.ingest.decide import Result
 from tarry.service.store.postgres.ingest.routes import Routes
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import NOON, an_application, new_id
@@ -120,13 +121,13 @@ async def test_while_one_application_is_collected_others_are_too(
     scene: Scene, store: PostgresStore, tarry_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other, neighbour = await PostgresStore.open(tarry_url), an_application(id=new_id("app_"))
-    await store.put_application(neighbour)
+    await store.put(neighbour)
     put_all(tarry_url, scene.application.id, "a")
     async with collecting(store, monkeypatch):
         put_all(tarry_url, scene.application.id, "b")
         (message,) = put_all(tarry_url, neighbour.id, "c")
         assert await other.collect(now=NOON, limit=10) == 1
-        assert (await other.message(neighbour.id, message)).id == message
+        assert (await other.get(Messages(neighbour.id), message)).id == message
     await other.close()
 
 
@@ -134,7 +135,7 @@ async def test_what_another_transaction_has_locked_holds_up_what_was_put_behind_
     scene: Scene, store: PostgresStore, tarry_url: str
 ) -> None:
     neighbour = an_application(id=new_id("app_"))
-    await store.put_application(neighbour)
+    await store.put(neighbour)
     before, locked, behind = put_all(tarry_url, scene.application.id, *"abc")
     put_all(tarry_url, neighbour.id, "d")
     with psycopg.connect(tarry_url) as other:
@@ -150,7 +151,7 @@ async def test_when_all_whose_turn_it_is_are_locked_the_next_ones_are_collected(
 ) -> None:
     monkeypatch.setattr("tarry.service.store.postgres.ingest.collect.TENANTS", 1)
     neighbour = an_application(id=new_id("app_"))
-    await store.put_application(neighbour)
+    await store.put(neighbour)
     (locked,) = put_all(tarry_url, scene.application.id, "a")
     put_all(tarry_url, neighbour.id, *"bc")
     with psycopg.connect(tarry_url) as other:
@@ -179,7 +180,7 @@ async def test_applications_take_turns(
     monkeypatch.setattr("tarry.service.store.postgres.ingest.collect.TENANTS", 2)
     tenants = [an_application(id=new_id("app_")) for _ in range(5)]
     for one in tenants:
-        await store.put_application(one)
+        await store.put(one)
         put_all(tarry_url, one.id, *"abc")
     left = []
     for _ in range(3):
@@ -235,7 +236,7 @@ async def test_what_cannot_be_accepted_is_put_aside_with_the_reason_and_a_notice
     assert reasons.keys() == {lost, second}
     assert "app_nobody" in reasons[lost]
     assert "evt_1" in reasons[second]
-    notices = await store.notices()
+    notices = await store.read(Notices())
     assert {notice.facts["message"] for notice in notices} == {lost, second}
     assert {notice.kind for notice in notices} == {"message.refused"}
 
@@ -336,7 +337,7 @@ async def test_what_the_database_refuses_for_whatever_reason_holds_up_nobody(
     ((name, why),) = refused(tarry_url)
     assert name == poison
     assert "taste" in why
-    assert [notice.facts["message"] for notice in await store.notices()] == [poison]
+    assert [notice.facts["message"] for notice in await store.read(Notices())] == [poison]
     await scene.check_counts()
 
 
@@ -344,10 +345,10 @@ async def test_what_was_committed_is_accepted_however_much_waits(
     scene: Scene, store: PostgresStore, tarry_url: str
 ) -> None:
     full = an_application(most_waiting=0, id=new_id("app_"))
-    await store.put_application(full)
+    await store.put(full)
     (message,) = put_all(tarry_url, full.id, "a")
     assert await store.collect(now=NOON, limit=10) == 1
-    assert (await store.message(full.id, message)).id == message
+    assert (await store.get(Messages(full.id), message)).id == message
     assert (await scene.fetch(Stream.READY)).due == []
 
 

@@ -46,7 +46,7 @@ async def test_endpoints_are_read_once_and_again_after_a_change(
 
 
 async def test_a_message_goes_where_it_is_wanted(scene: Scene, tarry_url: str) -> None:
-    await scene.store.put_endpoint(an_endpoint(scene.application, event_types=("other",)))
+    await scene.store.put(an_endpoint(scene.application, event_types=("other",)))
     connection = await asyncpg.connect(tarry_url)
     tenants = await Routes().tenants(connection, {scene.application.id})
     await connection.close()
@@ -71,8 +71,8 @@ async def test_what_others_forget_meanwhile_is_not_missed(
     scene: Scene, tarry_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     second = an_application()
-    await scene.store.put_application(second)
-    await scene.store.put_endpoint(an_endpoint(second))
+    await scene.store.put(second)
+    await scene.store.put(an_endpoint(second))
     known = Routes()
     connection = await asyncpg.connect(tarry_url)
     await known.tenants(connection, {scene.application.id})
@@ -96,7 +96,7 @@ async def test_who_has_no_limit_of_their_own_has_that_of_the_store(
     scene: Scene, tarry_url: str
 ) -> None:
     own = an_application(most_waiting=7)
-    await scene.store.put_application(own)
+    await scene.store.put(own)
     await scene.add()
     connection = await asyncpg.connect(tarry_url)
     tenants = await Routes(most_waiting=5).tenants(connection, {scene.application.id, own.id})

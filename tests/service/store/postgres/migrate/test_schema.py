@@ -12,6 +12,7 @@ from tarry.service.model import ids
 from tarry.service.model.listing import Cut
 from tarry.service.model.settings import DAY
 from tarry.service.model.task import Work
+from tarry.service.store.kinds import Notices, Tasks
 from tarry.service.store.migrate import script
 from tarry.service.store.postgres.database import address, pool
 from tarry.service.store.postgres.database.pool import Database
@@ -98,13 +99,13 @@ async def test_tasks_and_news_from_before_the_api_are_still_there(database_url: 
             "INSERT INTO tarry.notice VALUES (%s, %s, %s, %s, %s, %s)", list(from_notice(notice))
         )
     store = await PostgresStore.open(database_url, migrate=True)
-    assert await store.get_task(task.id) == task
-    assert await store.list_tasks("org_1", Cut(), work=Work.DISCARD) == [task]
-    assert await store.notices() == [notice]
-    assert await store.untold() == []
+    assert await store.get(Tasks(task.environment), task.id) == task
+    assert (await store.page(Tasks("org_1", work=Work.DISCARD), Cut())).entries == [task]
+    assert await store.read(Notices()) == [notice]
+    assert await store.read(Notices(unsent=True)) == []
     another = a_notice(endpoint)
-    await store.put_endpoint(endpoint, noting=lambda _before, _after: [another])
-    assert await store.untold() == [another]
+    await store.put(endpoint, noting=lambda _before, _after: [another])
+    assert await store.read(Notices(unsent=True)) == [another]
     await store.close()
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from tarry.service.model.delivery import State
 from tarry.service.model.task import Work
+from tarry.service.store.kinds import AllDeliveriesOf
 from tarry.service.store.paged_search import LATE
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import NOON, a_task, failed, new_message
@@ -26,7 +27,7 @@ async def test_many_are_replayed_in_pieces_and_found_by_their_messages(
     due = await scene.due(lane=endpoint.lane)
     assert [one.message for one in due] == sorted(one.message.id for one in new)
     for one in new:
-        assert len(await store.deliveries(one.message.id)) == 2
+        assert len(await store.read(AllDeliveriesOf(one.message.id))) == 2
 
 
 @pytest.mark.parametrize("work", [Work.RECOVER, Work.REPLAY_MISSING, Work.BULK_REPLAY])

@@ -31,7 +31,7 @@ async def test_time_is_the_databases(store: PostgresStore, tarry_url: str) -> No
         (before,) = connection.execute(
             "SELECT extract(epoch FROM clock_timestamp())::float8"
         ).fetchone() or (0.0,)
-        assert before <= await store.clock() < before + 60
+        assert before <= (await store.server()).now < before + 60
 
 
 async def test_a_shard_whose_owner_is_writing_is_not_taken_even_when_its_time_is_over(
@@ -72,7 +72,7 @@ async def test_a_shard_is_given_back_when_what_is_being_written_is_written(
 async def test_whoever_checks_a_lease_while_it_is_taken_over_waits_and_has_lost_it(
     scene: Scene, store: PostgresStore, tarry_url: str
 ) -> None:
-    await scene.store.put_endpoint(scene.endpoint)
+    await scene.store.put(scene.endpoint)
     with psycopg.connect(tarry_url) as moving:
         moving.execute("SELECT FROM tarry.shard FOR UPDATE")
         moving.execute("UPDATE tarry.shard SET epoch = epoch + 1, worker = 'worker-2'")
@@ -125,7 +125,7 @@ async def test_a_lane_is_not_put_to_rest_while_somebody_adds_to_it(
 async def test_a_wake_up_that_comes_while_one_is_answered_is_not_lost(
     scene: Scene, store: PostgresStore, tarry_url: str
 ) -> None:
-    await store.put_endpoint(scene.endpoint)
+    await store.put(scene.endpoint)
     with psycopg.connect(tarry_url) as second:
         second.execute("INSERT INTO tarry.wake (shard, lane) SELECT shard, number FROM tarry.lane")
         assert await store.woken(scene.leases) == [scene.lane]
@@ -147,7 +147,7 @@ async def test_leases_are_kept_while_reads_use_all_connections(
         await someone_waits(tarry_url)
         async with asyncio.timeout(120):
             kept = await store.renew(WORKER, scene.leases, length=LENGTH)
-            assert await store.workers() == 1
+            assert (await store.server()).workers == 1
             await store.lease(WORKER, most=SHARDS, length=LENGTH)
         assert kept == scene.leases
         assert not any(read.done() for read in reads)

@@ -113,8 +113,8 @@ def test_a_settlement_goes_to_its_row(backlog: str) -> None:
     [
         ("expire", (1, 500.0, 1e9, 10, "too old")),
         ("rest", ([1], [0])),
-        ("doze", ([1], [0])),
-        ("undelivered", ("app", 1, 50_000, 20, 2**62)),
+        ("rest_doze", ([1], [0])),
+        ("read_undelivered", ("app", 1, 50_000, 20, 2**62)),
         ("advance_failed", (1, 50_000, 0.0, None, 20)),
         ("advance_wanted", (1, "app", 99_990.0, "", 1e9, 20, 1e9, True)),
         ("advance_payloads", ("app", 99_990.0, "", 1e9, 20)),
@@ -125,7 +125,7 @@ def test_a_settlement_goes_to_its_row(backlog: str) -> None:
         ("sweep_keys", (500.0, 10)),
         ("collect_turn", ("", 50)),
         ("collect", (["app"], 10)),
-        ("attempts", ("msg_1",)),
+        ("read_attempts", ("msg_1",)),
     ],
 )
 def test_nothing_else_reads_a_whole_table_either(

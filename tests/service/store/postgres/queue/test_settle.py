@@ -9,6 +9,7 @@ from tarry.errors import StoreError, StoreUnavailable
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Change, Known
+from tarry.service.store.kinds import AllAttemptsOf, AllDeliveriesOf, Lanes
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import NOON, an_attempt, delivered, new_message, put_back
 from tarry.testing.store_contract.scene import LENGTH, Scene
@@ -35,7 +36,7 @@ async def test_the_same_delivery_twice_in_one_call_is_settled_in_turn(
     first = put_back(due, attempt=an_attempt(due))
     made = await scene.settle(first, delivered(due), delivered(again), delivered(again))
     assert made == [True, False, True, False]
-    assert len(await store.attempts(message.id)) == 2
+    assert len(await store.read(AllAttemptsOf(message.id))) == 2
 
 
 async def test_nobody_takes_the_shard_while_its_owner_writes(
@@ -77,7 +78,7 @@ async def test_two_who_settle_many_lanes_in_opposite_orders_both_succeed(
     made = await asyncio.gather(*(scene.settle(*map(delivered, half)) for half in halves))
     assert all(all(one) for one in made)
     for endpoint in scene.endpoints:
-        assert (await store.lane(scene.application.id, endpoint.id)).waiting == 0
+        assert (await store.get(Lanes(scene.application.id), endpoint.id)).waiting == 0
 
 
 async def test_a_change_of_standing_reaches_whoever_adds(
@@ -89,7 +90,7 @@ async def test_a_change_of_standing_reaches_whoever_adds(
     )
     await scene.settle(changes=[change])
     message = await scene.add()
-    ((endpoint, delivery),) = await store.deliveries(message.id)
+    ((endpoint, delivery),) = await store.read(AllDeliveriesOf(message.id))
     assert endpoint.standing is Standing.DISABLED
     assert delivery.state is State.SKIPPED
     assert (await scene.row()).known == Known(failures=3)

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 from psycopg import sql
 
 from tarry.errors import NotFound, TooManyReplays
-from tarry.service.model.task import Work
+from tarry.service.model.task import Failure, Work
+from tarry.service.store.kinds import Tasks
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import NOON, a_task
@@ -20,7 +21,7 @@ async def test_a_task_that_is_not_there_is_not_done(scene: Scene, store: Postgre
     with pytest.raises(NotFound):
         await store.advance(task, now=NOON, limit=2, lease=scene.lease)
     with pytest.raises(NotFound):
-        await store.give_up(task, "why", now=NOON, lease=scene.lease)
+        await store.finish(task, Failure("why"), now=NOON, lease=scene.lease)
 
 
 async def test_why_a_task_was_given_up_is_kept_without_what_cannot_be(
@@ -28,9 +29,9 @@ async def test_why_a_task_was_given_up_is_kept_without_what_cannot_be(
 ) -> None:
     task = a_task(scene.endpoint, Work.RECOVER)
     await store.add_task(task)
-    left = await store.give_up(task, "a\0b", now=NOON, lease=scene.lease)
+    left = await store.finish(task, Failure("a\0b"), now=NOON, lease=scene.lease)
     assert left == replace(task, failed="a\ufffdb", finished_at=NOON)
-    assert await store.get_task(task.id) == left
+    assert await store.get(Tasks(task.environment), task.id) == left
 
 
 async def test_a_replay_that_is_just_being_begun_covers_nothing_and_still_counts(
@@ -51,7 +52,7 @@ async def test_a_replay_that_is_just_being_begun_covers_nothing_and_still_counts
 async def test_the_next_tenant_is_found_by_an_index_among_many_tasks(
     store: PostgresStore, tarry_url: str
 ) -> None:
-    assert await store.task([0]) is None
+    assert await store.next_task([0]) is None
     with psycopg.connect(tarry_url) as connection:
         connection.execute(
             "INSERT INTO tarry.task (id, work, environment, application, endpoint, lane, shard,"
@@ -62,7 +63,7 @@ async def test_the_next_tenant_is_found_by_an_index_among_many_tasks(
         connection.execute("ANALYZE tarry.task")
         connection.execute("SET plan_cache_mode = force_generic_plan")
         connection.execute("SET enable_seqscan = off")  # as the store does
-        turn = _plan(connection, "task", [0], ["endpoint.recover"], "app_50", "org_1")
+        turn = _plan(connection, "next_task", [0], ["endpoint.recover"], "app_50", "org_1")
         assert "'Index Name': 'task_turn'" in turn
         assert "'Node Type': 'Sort'" not in turn
         for name in ("add_task_known", "add_task_pending"):

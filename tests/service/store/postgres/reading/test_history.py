@@ -5,6 +5,7 @@ import pytest
 
 from tarry.errors import NotFound
 from tarry.service.model.delivery import State
+from tarry.service.store.kinds import Undelivered
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import NOON, delivered, failed, postponed
 from tarry.testing.store_contract.scene import Scene
@@ -39,11 +40,11 @@ async def test_what_is_undelivered_is_listed_in_order_whatever_it_waits_for(
     await scene.settle(delivered(one), failed(two), postponed(three, NOON + 60))
     found = [
         (delivery.lane, delivery.seq)
-        for _, delivery in await store.undelivered(scene.application.id, limit=100)
+        for _, delivery in await store.read(Undelivered(scene.application.id, limit=100))
     ]
     assert found == sorted(found)
     assert len(found) == 11
-    rest = await store.undelivered(scene.application.id, after=found[6], limit=3)
+    rest = await store.read(Undelivered(scene.application.id, after=found[6], limit=3))
     assert [(delivery.lane, delivery.seq) for _, delivery in rest] == found[7:10]
 
 

@@ -10,6 +10,7 @@ from psycopg import sql
 from tarry.service.model.delivery import State
 from tarry.service.model.ids import MESSAGE, make
 from tarry.service.model.listing import AttemptFilter, Cut, DeliveryFilter, MessageFilter
+from tarry.service.store.kinds import AttemptsTo, DeliveriesTo, Messages
 from tarry.service.store.paged_search import LATE
 from tarry.service.store.postgres.database.pool import Database
 from tarry.service.store.postgres.queries import SQL
@@ -44,7 +45,7 @@ async def test_a_long_look_is_many_short_ones(
     await store.add([new_message(scene.application) for _ in range(100)])
     asked.clear()
     wanted = MessageFilter(tag="no")
-    assert (await store.list_messages(scene.application.id, Cut(limit=1), wanted)).entries == []
+    assert (await store.page(Messages(scene.application.id, wanted), Cut(limit=1))).entries == []
     assert [arguments[3] for _, arguments in asked] == [1, 4, 16, 64, 256]
 
 
@@ -58,9 +59,9 @@ async def test_what_came_in_long_before_is_not_looked_at(
     new = await scene.add()
     wanted = DeliveryFilter(message=MessageFilter(after=NOON))
     asked.clear()
-    found = (await store.list_deliveries_to(scene.endpoint, Cut(descending=True), wanted)).entries
+    found = (await store.page(DeliveriesTo(scene.endpoint, wanted), Cut(descending=True))).entries
     assert [message for message, _ in found] == [new]
-    assert [arguments[1] for name, arguments in asked if name == "list_deliveries_to"] == [30]
+    assert [arguments[1] for name, arguments in asked if name == "page_deliveries_to"] == [30]
 
 
 async def test_what_is_live_or_failed_is_found_among_what_was_delivered(
@@ -71,9 +72,9 @@ async def test_what_is_live_or_failed_is_found_among_what_was_delivered(
     await scene.settle(*map(delivered, due[1:-2]), failed(due[0]))
     asked.clear()
     wanted = DeliveryFilter(states=frozenset({State.READY, State.FAILED}))
-    found = (await store.list_deliveries_to(scene.endpoint, Cut(limit=3), wanted)).entries
+    found = (await store.page(DeliveriesTo(scene.endpoint, wanted), Cut(limit=3))).entries
     assert [delivery.seq for _, delivery in found] == [1, 39, 40]
-    assert asked[0][0] == "list_deliveries_to_undelivered"
+    assert asked[0][0] == "page_deliveries_to_undelivered"
     assert len(asked) == 3
 
 
@@ -97,15 +98,15 @@ ANALYZE tarry.message, tarry.delivery, tarry.attempt;
 WORDS = ("c", "t", ["a"])
 MADE = (True, 500, None)
 LISTS: list[tuple[str, str, tuple[object, ...]]] = [
-    ("list_messages", "(application, id)", ("app_1", "", "~", 10, *WORDS)),
-    ("list_deliveries_to", "(lane = ", (1, 0, 9**9, 10, *WORDS, "", "~", ["skipped"], None)),
+    ("page_messages", "(application, id)", ("app_1", "", "~", 10, *WORDS)),
+    ("page_deliveries_to", "(lane = ", (1, 0, 9**9, 10, *WORDS, "", "~", ["skipped"], None)),
     (
-        "list_deliveries_to_undelivered",
+        "page_deliveries_to_undelivered",
         "((+ lane) = ",
         (1, 0, 9**9, 10, *WORDS, "", "~", ["ready"], True),
     ),
-    ("list_attempts_to", "(lane = ", (1, "", "~", 10, *WORDS, *MADE)),
-    ("list_attempts_of", "(message = ", (f"msg_{7:027}", "", "~", 10, *WORDS, *MADE)),
+    ("page_attempts_to", "(lane = ", (1, "", "~", 10, *WORDS, *MADE)),
+    ("page_attempts_of", "(message = ", (f"msg_{7:027}", "", "~", 10, *WORDS, *MADE)),
     ("count_deliveries", "(lane = ", (1, 0, 10, 0.0, 9e9)),
     ("count_attempts", "(lane = ", (1, "", "~", 10)),
 ]
@@ -151,5 +152,5 @@ async def test_nothing_is_found_of_an_endpoint_that_has_nothing(
 ) -> None:
     for back in (False, True):
         cut = Cut(mark=new_id(MESSAGE), back=back)
-        assert (await store.list_deliveries_to(scene.endpoint, cut, DeliveryFilter())).entries == []
-        assert (await store.list_attempts_to(scene.endpoint, cut, AttemptFilter())).entries == []
+        assert (await store.page(DeliveriesTo(scene.endpoint, DeliveryFilter()), cut)).entries == []
+        assert (await store.page(AttemptsTo(scene.endpoint, AttemptFilter()), cut)).entries == []

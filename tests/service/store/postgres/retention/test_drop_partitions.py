@@ -9,6 +9,7 @@ from tarry.service.model.delivery import State
 from tarry.service.model.lane import Stream
 from tarry.service.model.settings import DAY
 from tarry.service.store.contract import Retention
+from tarry.service.store.kinds import AllAttemptsOf, AllDeliveriesOf, Messages
 from tarry.service.store.postgres.retention import drop_partitions, old_partition, partitions
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import delivered
@@ -40,10 +41,10 @@ async def test_an_old_partition_is_dropped_with_all_that_points_to_it(scene: Age
     for table in ("message", "delivery", "event", "key"):
         assert scene.rows(table) == 1, table
     assert scene.rows("attempt") == 0
-    assert await scene.store.message(scene.application.id, "e-new") == new
+    assert await scene.store.get(Messages(scene.application.id), "e-new") == new
     assert await scene.row() == before
     again = await scene.put(scene.now, event_id="e1", key="k1")
-    assert await scene.store.message(scene.application.id, "e1") == again
+    assert await scene.store.get(Messages(scene.application.id), "e1") == again
 
 
 async def test_what_still_waits_survives_with_its_payload_and_its_attempts(scene: Ages) -> None:
@@ -54,9 +55,9 @@ async def test_what_still_waits_survives_with_its_payload_and_its_attempts(scene
     assert old(scene, "message") not in scene.tables("message")
     assert old(scene, "attempt") not in scene.tables("attempt")
     assert scene.rows("message_default") == scene.rows("message") == 1
-    assert await scene.store.message(scene.application.id, "mine") == waits
-    assert len(await scene.store.attempts(waits.id)) == 1
-    assert len(await scene.store.deliveries(waits.id)) == 2
+    assert await scene.store.get(Messages(scene.application.id), "mine") == waits
+    assert len(await scene.store.read(AllAttemptsOf(waits.id))) == 1
+    assert len(await scene.store.read(AllDeliveriesOf(waits.id))) == 2
     (due,) = await scene.due(lane=late.lane)
     assert (due.message, due.payload) == (waits.id, b"still wanted")
     await scene.settle(delivered(due))
@@ -98,9 +99,9 @@ async def test_payloads_that_are_kept_less_long_go_by_themselves(scene: Ages) ->
     year = Retention(payloads_before=scene.now - DAY, messages_before=scene.now - 365 * DAY)
     await scene.sweep(year)
     assert old(scene, "message") in scene.tables("message")
-    assert (await scene.store.message(scene.application.id, message.id)).payload is None
-    assert await scene.store.message(scene.application.id, waits.id) == waits
-    assert len(await scene.store.attempts(message.id)) == 1
+    assert (await scene.store.get(Messages(scene.application.id), message.id)).payload is None
+    assert await scene.store.get(Messages(scene.application.id), waits.id) == waits
+    assert len(await scene.store.read(AllAttemptsOf(message.id))) == 1
 
 
 async def test_what_is_large_is_left_alone_until_all_of_it_is_old(
@@ -113,7 +114,7 @@ async def test_what_is_large_is_left_alone_until_all_of_it_is_old(
         messages_before=scene.old_at + 3 * DAY, payloads_before=scene.old_at + 3 * DAY
     )
     assert await scene.sweep(inside) == 0
-    assert await scene.store.message(scene.application.id, message.id) == message
+    assert await scene.store.get(Messages(scene.application.id), message.id) == message
     monkeypatch.undo()
     assert await scene.sweep(inside) > 0
     assert scene.rows("message") == 0

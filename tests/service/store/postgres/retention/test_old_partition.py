@@ -9,6 +9,7 @@ from tarry.service.model.delivery import State
 from tarry.service.model.settings import DAY
 from tarry.service.model.task import Work
 from tarry.service.store.contract import Retention
+from tarry.service.store.kinds import AllAttemptsOf
 from tarry.testing.samples import a_task, failed
 from tests.service.store.postgres.ages import Ages, ages
 from tests.service.store.postgres.waiting import someone_waits
@@ -91,6 +92,6 @@ async def test_attempts_of_a_later_time_go_with_their_messages(scene: Ages) -> N
     other = await scene.put(later + DAY)
     await scene.deliver(later + DAY)
     await scene.sweep(Retention(messages_before=later + DAY / 2))
-    assert await scene.store.attempts(message.id) == []
-    assert len(await scene.store.attempts(other.id)) == scene.rows("attempt") == 1
+    assert await scene.store.read(AllAttemptsOf(message.id)) == []
+    assert len(await scene.store.read(AllAttemptsOf(other.id))) == scene.rows("attempt") == 1
     assert (await scene.delivery(other)).state is State.DELIVERED

@@ -7,6 +7,7 @@ import pytest
 from tarry.service.model import ids
 from tarry.service.model.settings import DAY
 from tarry.service.store.contract import Retention
+from tarry.service.store.kinds import Messages
 from tarry.service.store.postgres.retention import partitions as module
 from tarry.service.store.postgres.retention.partitions import (
     Partition,
@@ -72,7 +73,7 @@ async def test_no_time_of_an_id_is_refused(scene: Ages) -> None:
     put = [await scene.put(at) for at in (0.0, *edges, 4_102_444_800.0)]
     odd = await scene.put(scene.now, id="zz")
     for message in (*put, odd):
-        assert await scene.store.message(scene.application.id, message.id) == message
+        assert await scene.store.get(Messages(scene.application.id), message.id) == message
     assert len(await scene.due(limit=1_000)) == len(put) + 1
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from tarry.service.model.endpoint import Secret, Standing
 from tarry.service.model.task import discarding
+from tarry.service.store.kinds import AllTasksOf, Endpoints, SealedEndpoints
 from tarry.service.store.sqlite.catalogue.endpoints import (
     keep_endpoint,
     save_endpoint,
@@ -29,14 +30,14 @@ async def test_a_saved_endpoint_is_found_and_noticed(scene: Scene, path: Path) -
         standing=Standing.DISABLED,
         secrets=(Secret(b"sealed"),),
     )
-    assert await scene.store.sealed() == []
+    assert await scene.store.read(SealedEndpoints()) == []
     save_endpoint(session, saved)
     after = session.tenants([scene.application.id])[scene.application.id]
     session.db.close()
     assert after.audience.version == before.audience.version + 1
     assert after.audience.goals(a_message(scene.application)) == ((scene.lane, True),)
-    assert await scene.store.endpoint(scene.application.id, saved.id) == saved
-    assert await scene.store.sealed() == [saved]
+    assert await scene.store.get(Endpoints(scene.application.id), saved.id) == saved
+    assert await scene.store.read(SealedEndpoints()) == [saved]
 
 
 async def test_one_that_is_kept_wakes_its_lane_and_leaves_a_task_when_it_goes(
@@ -50,4 +51,6 @@ async def test_one_that_is_kept_wakes_its_lane_and_leaves_a_task_when_it_goes(
     assert stored_endpoint(session, gone.id) == gone
     session.db.close()
     assert await scene.store.woken(scene.leases) == [scene.lane]
-    assert await scene.store.tasks(scene.application.id) == [discarding(gone, ENVIRONMENT)]
+    assert await scene.store.read(AllTasksOf(scene.application.id)) == [
+        discarding(gone, ENVIRONMENT)
+    ]

@@ -6,6 +6,7 @@ import apsw
 import pytest
 
 from tarry.errors import StoreError, StoreUnavailable
+from tarry.service.store.kinds import Messages
 from tarry.service.store.sqlite.database.faults import BROKEN, LOST, PASSING, store_error
 from tarry.service.store.sqlite.store import SqliteStore
 
@@ -44,6 +45,6 @@ def test_a_connection_survives_a_full_disk_and_a_lock_but_no_lost_file() -> None
 @pytest.mark.anyio
 async def test_what_could_not_be_stored_is_not_looked_for(store: SqliteStore) -> None:
     with pytest.raises(StoreError, match="cannot be stored"):
-        await store.message("app_1", "half \ud800")
+        await store.get(Messages("app_1"), "half \ud800")
     with pytest.raises(StoreError, match="cannot be stored"):
         await store.lanes([2**63])

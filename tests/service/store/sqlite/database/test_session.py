@@ -31,7 +31,7 @@ async def test_an_audience_is_remembered_until_an_endpoint_changes(
     first = session.tenants([application])[application]
     again = session.tenants([application])[application]
     assert again.audience is first.audience
-    endpoint = await store.put_endpoint(an_endpoint(scene.application))
+    endpoint = await store.put(an_endpoint(scene.application))
     changed = session.tenants([application])[application]
     message = a_message(application)
     assert first.audience.goals(message) == ((scene.lane, False),)
@@ -40,12 +40,10 @@ async def test_an_audience_is_remembered_until_an_endpoint_changes(
 
 async def test_an_audience_knows_who_wants_what(session: Session, store: SqliteStore) -> None:
     application = an_application()
-    await store.put_application(application)
-    one = await store.put_endpoint(an_endpoint(application, event_types=("a", "b")))
-    two = await store.put_endpoint(
-        an_endpoint(application, event_types=("b",), standing=Standing.DISABLED)
-    )
-    await store.put_endpoint(an_endpoint(application, standing=Standing.DELETED))
+    await store.put(application)
+    one = await store.put(an_endpoint(application, event_types=("a", "b")))
+    two = await store.put(an_endpoint(application, event_types=("b",), standing=Standing.DISABLED))
+    await store.put(an_endpoint(application, standing=Standing.DELETED))
     tenant = session.tenants([application.id])[application.id]
     for _ in range(2):
         assert tenant.audience.goals(a_message(application, event_type="a")) == ((one.lane, False),)

@@ -11,6 +11,7 @@ import apsw
 import pytest
 
 from tarry.errors import NotFound, StoreError, StoreUnavailable
+from tarry.service.store.kinds import Environment, Environments
 from tarry.service.store.sqlite.database.session import Session
 from tarry.service.store.sqlite.database.threads import Job, JobThread, Nudges, Reader, Threads
 from tarry.service.store.sqlite.store import SqliteStore
@@ -249,7 +250,7 @@ async def test_one_read_sees_one_state_of_things(store: SqliteStore, path: Path)
 
     reading = asyncio.create_task(reader.do(twice))
     await asyncio.to_thread(between.wait)
-    await store.put_environment("org_1")
+    await store.put(Environment("org_1"))
     go_on.set()
     assert await reading == (0, 0)
     assert await reader.do(count) == 1
@@ -289,7 +290,7 @@ async def test_a_lane_that_another_process_wakes_is_noticed(
 ) -> None:
     heard = asyncio.Event()
     scene.store.listen(heard.set)
-    await other.put_endpoint(scene.endpoint)
+    await other.put(scene.endpoint)
     await asyncio.wait_for(heard.wait(), 60)
     assert await scene.store.woken(scene.leases) == [scene.lane]
 
@@ -302,10 +303,10 @@ async def test_it_is_noticed_also_while_there_is_much_to_read(
 
     async def read_on() -> None:
         while not heard.is_set():
-            await scene.store.workers()
+            await scene.store.server()
 
     reading = asyncio.create_task(read_on())
-    await other.put_endpoint(scene.endpoint)
+    await other.put(scene.endpoint)
     await asyncio.wait_for(reading, 60)
 
 
@@ -327,7 +328,9 @@ async def test_listening_to_a_file_that_is_gone_goes_on(
     await asyncio.to_thread(reader.idle)
     assert not told.is_set()
     await reader.close()
-    assert await other.environments() == await scene.store.environments()
+    assert [environment.id for environment in await other.read(Environments())] == [
+        environment.id for environment in await scene.store.read(Environments())
+    ]
 
 
 async def test_a_nudge_comes_on_the_loops_thread_whoever_calls() -> None:

@@ -10,6 +10,7 @@ import pytest
 from tarry.errors import BacklogFull, StoreError, StoreUnavailable
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.message import Accepted
+from tarry.service.store.kinds import Applications
 from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
 from tarry.testing.samples import an_application, an_endpoint, new_message
 from tarry.testing.store_contract.scene import Scene
@@ -21,7 +22,7 @@ async def test_an_endpoint_that_another_process_puts_gets_the_next_message(
     scene: Scene, other: SqliteStore
 ) -> None:
     await scene.add()
-    late = await other.put_endpoint(an_endpoint(scene.application))
+    late = await other.put(an_endpoint(scene.application))
     message = await scene.add()
     assert [due.message for due in await scene.due(lane=late.lane)] == [message.id]
 
@@ -30,17 +31,17 @@ async def test_an_endpoint_that_another_process_deletes_gets_no_more(
     scene: Scene, other: SqliteStore
 ) -> None:
     await scene.add()
-    await other.put_endpoint(an_endpoint(scene.application, id=scene.endpoint.id, lane=scene.lane))
-    await other.delete_application(scene.application.id, now=1.0)
+    await other.put(an_endpoint(scene.application, id=scene.endpoint.id, lane=scene.lane))
+    await other.delete(Applications(scene.application.environment), scene.application.id, now=1.0)
     (answer,) = await scene.store.add([new_message(scene.application)])
     assert not isinstance(answer, Accepted)
 
 
 async def test_lanes_of_many_applications_are_numbered_in_one_call(scene: Scene) -> None:
     second = an_application()
-    await scene.store.put_application(second)
+    await scene.store.put(second)
     lanes = [
-        (await scene.store.put_endpoint(an_endpoint(second, standing=standing))).lane
+        (await scene.store.put(an_endpoint(second, standing=standing))).lane
         for standing in (Standing.ENABLED, Standing.DISABLED)
     ]
     mixed = [new_message((scene.application, second)[n % 2]) for n in range(10)]
@@ -57,7 +58,7 @@ async def test_who_has_no_limit_of_their_own_has_that_of_the_store(path: Path) -
     more = an_application(id=scene.application.id, most_waiting=3)
     answers = await store.add([new_message(scene.application) for _ in range(3)])
     assert [type(answer) for answer in answers] == [Accepted, Accepted, BacklogFull]
-    await store.put_application(more)
+    await store.put(more)
     answers = await store.add([new_message(scene.application) for _ in range(2)])
     assert [type(answer) for answer in answers] == [Accepted, BacklogFull]
     await store.close()

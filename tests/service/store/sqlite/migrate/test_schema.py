@@ -11,6 +11,7 @@ from tarry.errors import SchemaMismatch, StoreError, StoreUnavailable
 from tarry.service.model.application import SHARDS
 from tarry.service.model.listing import Cut
 from tarry.service.model.task import Work
+from tarry.service.store.kinds import Notices, Tasks
 from tarry.service.store.migrate import script
 from tarry.service.store.sqlite.database import rows
 from tarry.service.store.sqlite.database.connection import connect
@@ -98,10 +99,10 @@ async def test_tasks_and_news_from_before_the_api_are_still_there(path: Path) ->
     db.execute("INSERT INTO notice VALUES (?, 0, ?)", (notice.id, rows.document(notice)))
     db.close()
     store = await open_sqlite(path)
-    assert await store.get_task(task.id) == task
-    assert await store.list_tasks("org_1", Cut(), work=Work.DISCARD) == [task]
-    assert await store.notices() == [notice]
-    assert await store.untold() == []
+    assert await store.get(Tasks(task.environment), task.id) == task
+    assert (await store.page(Tasks("org_1", work=Work.DISCARD), Cut())).entries == [task]
+    assert await store.read(Notices()) == [notice]
+    assert await store.read(Notices(unsent=True)) == []
     await store.close()
 
 

@@ -129,7 +129,7 @@ async def test_a_second_dispatcher_is_refused_and_may_still_add_and_read(
 ) -> None:
     with pytest.raises(StoreOwned, match=f"process {os.getpid()}, worker worker-1"):
         await other.lease("worker-2", most=1, length=10)
-    assert await other.workers() == 1
+    assert (await other.server()).workers == 1
     await Scene(other, scene.application, scene.endpoint, []).add()
     assert len(await scene.due()) == 1
 
@@ -154,7 +154,7 @@ async def test_the_leases_of_a_process_that_was_killed_are_over_at_once(path: Pa
     kill(child)
     leases = await store.lease("worker-1", most=SHARDS, length=10)
     assert {(lease.epoch, lease.clean) for lease in leases} == {(2, False)}
-    assert await store.workers() == 1
+    assert (await store.server()).workers == 1
     await store.close()
 
 

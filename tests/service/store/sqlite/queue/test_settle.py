@@ -8,6 +8,7 @@ import pytest
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Change, Stream
+from tarry.service.store.kinds import AllAttemptsOf
 from tarry.testing.samples import NOON, delivered, failed, new_message, put_back
 from tarry.testing.store_contract.scene import Scene
 
@@ -30,7 +31,9 @@ async def test_each_of_a_large_batch_gets_its_own_answer_and_attempt(scene: Scen
     assert (await scene.row()).waiting == 100
     for settlement in settlements[::50]:
         assert settlement.attempt
-        assert await scene.store.attempts(settlement.attempt.message) == [settlement.attempt]
+        assert await scene.store.read(AllAttemptsOf(settlement.attempt.message)) == [
+            settlement.attempt
+        ]
 
 
 async def test_what_waits_for_no_time_is_due(scene: Scene) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tarry.errors import NotFound
-from tarry.service.model.task import Work
+from tarry.service.model.task import Failure, Work
 from tarry.service.store.sqlite.database.connection import connect
 from tarry.testing.samples import NOON, a_task
 from tarry.testing.store_contract.scene import Scene
@@ -30,4 +30,4 @@ async def test_a_task_that_is_not_there_is_not_done(scene: Scene) -> None:
     with pytest.raises(NotFound):
         await scene.store.advance(task, now=NOON, limit=2, lease=scene.lease)
     with pytest.raises(NotFound):
-        await scene.store.give_up(task, "why", now=NOON, lease=scene.lease)
+        await scene.store.finish(task, Failure("why"), now=NOON, lease=scene.lease)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tarry.service.store.kinds import Undelivered
 from tarry.service.store.sqlite.store import SqliteStore
 from tarry.testing.samples import NOON, delivered, failed, new_message
 from tarry.testing.store_contract.scene import Scene
@@ -16,7 +17,7 @@ async def test_undelivered_goes_on_from_lane_to_lane(scene: Scene) -> None:
     await scene.settle(*map(delivered, due[:3]), failed(due[3]))
     places: list[tuple[int, int]] = []
     after = (0, 0)
-    while page := await scene.store.undelivered(scene.application.id, after=after, limit=2):
+    while page := await scene.store.read(Undelivered(scene.application.id, after=after, limit=2)):
         places += [(delivery.lane, delivery.seq) for _, delivery in page]
         assert all(endpoint.lane == delivery.lane for endpoint, delivery in page)
         after = places[-1]

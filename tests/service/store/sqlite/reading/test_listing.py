@@ -6,6 +6,7 @@ import pytest
 
 from tarry.service.model.ids import MESSAGE, make
 from tarry.service.model.listing import AttemptFilter, Cut, DeliveryFilter, MessageFilter
+from tarry.service.store.kinds import Applications, AttemptsTo, DeliveriesTo, Messages
 from tarry.service.store.paged_search import LATE, Row, search_page
 from tarry.service.store.sqlite.database.threads import Threads
 from tarry.service.store.sqlite.reading import listing
@@ -39,7 +40,7 @@ async def test_a_long_look_is_many_short_ones(
     await store.add([new_message(scene.application) for _ in range(100)])
     jobs.clear()
     cut = Cut(limit=1)
-    found = await store.list_messages(scene.application.id, cut, MessageFilter(tag="no"))
+    found = await store.page(Messages(scene.application.id, MessageFilter(tag="no")), cut)
     assert found.entries == []
     assert jobs == ["browse"] * 6  # 1, 4, 16 and 64 of them, the last 15, then what was found
 
@@ -61,11 +62,11 @@ async def test_others_are_answered_while_a_long_look_goes_on(
 
     async def look() -> None:
         wanted = MessageFilter(tag="no")
-        await store.list_messages(scene.application.id, Cut(limit=1), wanted)
+        await store.page(Messages(scene.application.id, wanted), Cut(limit=1))
         order.append("long")
 
     async def short() -> None:
-        await store.application(scene.application.environment, scene.application.id)
+        await store.get(Applications(scene.application.environment), scene.application.id)
         order.append("short")
 
     async with asyncio.TaskGroup() as group:
@@ -90,7 +91,7 @@ async def test_what_came_in_long_before_is_not_looked_at(
 
     monkeypatch.setattr(listing, "search_page", look)
     wanted = DeliveryFilter(message=MessageFilter(after=NOON))
-    found = (await store.list_deliveries_to(scene.endpoint, Cut(descending=True), wanted)).entries
+    found = (await store.page(DeliveriesTo(scene.endpoint, wanted), Cut(descending=True))).entries
     assert [message for message, _ in found] == [new]
     assert looked == [30]
 
@@ -100,5 +101,5 @@ async def test_nothing_is_found_of_an_endpoint_that_has_nothing(
 ) -> None:
     for back in (False, True):
         cut = Cut(mark=new_id(MESSAGE), back=back)
-        assert (await store.list_deliveries_to(scene.endpoint, cut, DeliveryFilter())).entries == []
-        assert (await store.list_attempts_to(scene.endpoint, cut, AttemptFilter())).entries == []
+        assert (await store.page(DeliveriesTo(scene.endpoint, DeliveryFilter()), cut)).entries == []
+        assert (await store.page(AttemptsTo(scene.endpoint, AttemptFilter()), cut)).entries == []

@@ -7,6 +7,7 @@ import apsw
 import pytest
 
 from tarry.errors import StoreError
+from tarry.service.store.kinds import Environment, Environments, Lanes
 from tarry.service.store.sqlite.database.connection import connect
 from tarry.service.store.sqlite.database.own_thread import Unwanted
 from tarry.service.store.sqlite.retention import backup
@@ -34,7 +35,7 @@ async def test_a_backup_taken_while_others_write_holds_whole_commits(
     over.set()
     await adding
     copy = await open_sqlite(target, migrate=False)
-    row = await copy.lane(scene.application.id, scene.endpoint.id)
+    row = await copy.get(Lanes(scene.application.id), scene.endpoint.id)
     assert row.added % 7 == 0
     assert sum((await copy.counts(scene.lane)).values()) == row.added
     await Scene(copy, scene.application, scene.endpoint, []).add()
@@ -44,10 +45,10 @@ async def test_a_backup_taken_while_others_write_holds_whole_commits(
 async def test_a_backup_replaces_the_one_before(scene: Scene, path: Path) -> None:
     target = path.with_name("backup.db")
     await scene.store.backup(target)
-    await scene.store.put_environment("org_new")
+    await scene.store.put(Environment("org_new"))
     await scene.store.backup(target)
     copy = await open_sqlite(target)
-    assert "org_new" in await copy.environments()
+    assert "org_new" in [environment.id for environment in await copy.read(Environments())]
     await copy.close()
 
 
@@ -134,10 +135,10 @@ async def test_what_is_written_meanwhile_does_not_start_a_copy_over(
 
 async def test_a_database_in_use_is_no_target(scene: Scene, tmp_path: Path) -> None:
     other = await open_sqlite(tmp_path / "other.db")
-    await other.put_environment("org_1")
+    await other.put(Environment("org_1"))
     with pytest.raises(StoreError, match="a database in use"):
         await scene.store.backup(tmp_path / "other.db")
-    assert await other.environments() == ["org_1"]
+    assert [environment.id for environment in await other.read(Environments())] == ["org_1"]
     await other.close()
 
 

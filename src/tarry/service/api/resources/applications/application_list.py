@@ -12,6 +12,7 @@ from tarry.service.api.resources.endpoints.all_endpoints import all_endpoints
 from tarry.service.api.resources.endpoints.bodies import DISABLED
 from tarry.service.model.application import Application
 from tarry.service.model.listing import Found
+from tarry.service.store.kinds import Applications
 
 LOOK = 1_000
 """The most applications that are checked for one filtered page: each check needs a query."""
@@ -54,13 +55,15 @@ async def _found(call: Call, query: ApplicationQuery) -> Found[Application]:
     """Read applications from the store until enough of them pass the filters for one page."""
     asked, found, looked = cut(query), list[Application](), 0
     while True:
-        piece = await call.hooks.store.list_applications(call.who.environment, asked)
+        applications = (
+            await call.hooks.store.page(Applications(call.who.environment), asked)
+        ).entries
         if not query.excludes:
-            return Found(piece)
-        way = piece[::-1] if asked.back else piece
+            return Found(applications)
+        way = applications[::-1] if asked.back else applications
         found += [one for one in way if await _interests(call, query, one)]
-        looked += len(piece)
-        if len(piece) < asked.limit or len(found) >= asked.limit:
+        looked += len(applications)
+        if len(applications) < asked.limit or len(found) >= asked.limit:
             return Found(asked.in_order(found))
         if looked >= LOOK:
             return Found(asked.in_order(found), way[-1].id)

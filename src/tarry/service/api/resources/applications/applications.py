@@ -15,6 +15,7 @@ from tarry.service.api.resources.call import Call
 from tarry.service.api.resources.upsert import changed_or_made, made_or_found
 from tarry.service.model import ids
 from tarry.service.model.application import Application
+from tarry.service.store.kinds import Applications
 
 Uid = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^(?!app_)[a-zA-Z0-9\-_.]+\Z")]
 """A name chosen by the owner. It does not start like an id, so it cannot equal one."""
@@ -78,7 +79,7 @@ async def create(call: Call, body: ApplicationIn, query: CreateQuery) -> Reply[A
         return Reply(written(await _kept(call, new)), CREATED)
     reply = await made_or_found(
         lambda: _kept(call, new),
-        lambda: call.hooks.store.application(call.who.environment, uid),
+        lambda: call.hooks.store.get(Applications(call.who.environment), uid),
     )
     return Reply(written(reply.body), reply.status)
 
@@ -128,8 +129,10 @@ async def delete(call: Call) -> None:
 
 async def changed(call: Call, application: Application, said: Mapping[str, Any]) -> Application:
     """Change the given fields of an application; concurrent changes of other fields are kept."""
-    new = await call.hooks.store.change_application(
-        application.id, lambda stored: replace(stored, updated_at=call.now, **said)
+    new = await call.hooks.store.change(
+        Applications(application.environment),
+        application.id,
+        lambda stored: replace(stored, updated_at=call.now, **said),
     )
     _forget(call, application, new)
     return new
@@ -153,7 +156,7 @@ async def on_the_fly(call: Call, told: ApplicationIn) -> Application:
 
 
 async def _kept(call: Call, new: Application) -> Application:
-    await call.hooks.store.put_application(new)
+    await call.hooks.store.put(new)
     return new
 
 

@@ -86,7 +86,7 @@ async def expire_all(call: Call, body: ExpireAllIn) -> None:
     With `expiry`, they still work for that many seconds.
     """
     application = await call.application()
-    await call.hooks.store.revoke_keys_of(
+    await call.hooks.store.revoke_keys(
         application.id,
         sessions=body.session_ids or None,
         now=call.now,

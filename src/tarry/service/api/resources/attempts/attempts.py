@@ -23,6 +23,7 @@ from tarry.service.model import ids
 from tarry.service.model.attempt import Attempt, Trigger
 from tarry.service.model.listing import AttemptFilter
 from tarry.service.model.message import Message
+from tarry.service.store.kinds import AttemptsOf, AttemptsTo, Endpoints
 
 ACCEPTED = 202
 NO_ANSWER = 0
@@ -98,7 +99,7 @@ async def list_by_endpoint(call: Call, query: ToEndpointQuery) -> Page[AttemptOu
     wanted = _wanted(call, query)
     if wanted is None:
         return _nothing()
-    found = await call.hooks.store.list_attempts_to(endpoint, recent_cut(query), wanted)
+    found = await call.hooks.store.page(AttemptsTo(endpoint, wanted), recent_cut(query))
 
     def shown(pair: tuple[Attempt, Message]) -> AttemptOut:
         attempt, message = pair
@@ -131,7 +132,7 @@ async def get(call: Call, query: ExpandedQuery) -> AttemptOut:  # noqa: ARG001  
     """Get an attempt."""
     message = await call.message(await call.application())
     known_as = call.name("attempt_id", "attempt")
-    attempt, endpoint = await call.hooks.store.attempt(message.id, known_as)
+    attempt, endpoint = await call.hooks.store.get(AttemptsOf(message.id), known_as)
     return written(attempt, endpoint.id)
 
 
@@ -140,7 +141,7 @@ async def expunge_content(call: Call) -> None:
     """Delete the stored response of an attempt."""
     message = await call.message(await call.application())
     known_as = call.name("attempt_id", "attempt")
-    await call.hooks.store.expunge_attempt(message.id, known_as)
+    await call.hooks.store.expunge(AttemptsOf(message.id), known_as)
 
 
 @group.post(
@@ -167,11 +168,11 @@ async def resend(call: Call) -> Empty:
 async def _of_message(call: Call, query: OfMessageQuery, at: str | None) -> Page[AttemptOut]:
     application = await call.application()
     message = await call.message(application)
-    lane = None if at is None else (await call.hooks.store.endpoint(application.id, at)).lane
+    lane = None if at is None else (await call.hooks.store.get(Endpoints(application.id), at)).lane
     wanted = _wanted(call, query, lane)
     if wanted is None:
         return _nothing()
-    found = await call.hooks.store.list_attempts_of(message.id, recent_cut(query), wanted)
+    found = await call.hooks.store.page(AttemptsOf(message.id, wanted), recent_cut(query))
     return page(
         found.entries,
         query,

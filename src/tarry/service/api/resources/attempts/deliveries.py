@@ -28,6 +28,7 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import LaneRow
 from tarry.service.model.listing import FIRST, LAST
 from tarry.service.model.message import Message
+from tarry.service.store.kinds import DeliveriesTo
 
 group = Group("Message Attempt", "v1.message-attempt")
 
@@ -73,7 +74,7 @@ async def list_attempted_messages(call: Call, query: AttemptedQuery) -> Page[End
     endpoint = await call.endpoint(await call.application())
     expanded = query.expanded_statuses
     wanted = deliveries(query.status, filtered(query, ids.MESSAGE, call.now), expanded=expanded)
-    found = await call.hooks.store.list_deliveries_to(endpoint, recent_cut(query), wanted)
+    found = await call.hooks.store.page(DeliveriesTo(endpoint, wanted), recent_cut(query))
     waiting = any(delivery.state in LIVE for _, delivery in found.entries)
     lane = await lane_of(call, endpoint) if waiting else None
 

@@ -17,6 +17,7 @@ from tarry.service.model import ids
 from tarry.service.model.delivery import LIVE, Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import LaneRow
+from tarry.service.store.kinds import Endpoints, Undelivered, UndeliveredIn
 
 LOOKS = 20
 """The most queries to the store for one page; after them the page is returned, even if empty."""
@@ -77,7 +78,7 @@ async def list_undelivered(call: Call, query: UndeliveredQuery) -> Page[Undelive
     """List the waiting and failed deliveries of the environment."""
     environment, store = call.who.environment, call.hooks.store
     return await _page(
-        call, query, lambda after: store.undelivered_in(environment, after=after, limit=MOST)
+        call, query, lambda after: store.read(UndeliveredIn(environment, after=after, limit=MOST))
     )
 
 
@@ -87,11 +88,11 @@ async def list_of_application(call: Call, query: OfApplicationQuery) -> Page[Und
     application, store = await call.application(), call.hooks.store
     lane: int | None = None
     if query.endpoint_id is not None:
-        lane = (await store.endpoint(application.id, query.endpoint_id)).lane
+        lane = (await store.get(Endpoints(application.id), query.endpoint_id)).lane
     return await _page(
         call,
         query,
-        lambda after: store.undelivered(application.id, lane=lane, after=after, limit=MOST),
+        lambda after: store.read(Undelivered(application.id, lane=lane, after=after, limit=MOST)),
     )
 
 

@@ -13,6 +13,7 @@ from tarry.service.model import ids, operational
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Notice
+from tarry.service.store.kinds import Applications
 
 
 async def hooks_with_notices(
@@ -64,7 +65,7 @@ async def _listens(call: Call) -> bool:
     """Return whether the environment uses operational webhooks."""
     hidden = operational.hidden(call.who.environment)
     try:
-        await call.hooks.store.application(hidden, operational.UID)
+        await call.hooks.store.get(Applications(hidden), operational.UID)
     except NotFound:
         return False
     return True

@@ -25,6 +25,7 @@ from tarry.service.api.resources.event_types.event_types import sees
 from tarry.service.api.resources.upsert import changed_or_made
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
+from tarry.service.store.kinds import Endpoints, EventTypes
 from tarry.service.wire.secret import check_secret
 
 WAY = "/app/{app_id}/endpoint"
@@ -91,8 +92,8 @@ async def delete(call: Call) -> None:
 async def listed(call: Call, application: Application, query: EndpointQuery) -> Page[EndpointOut]:
     """Return a page of an application's endpoints."""
     asked = cut(query, descending=True)
-    found = await call.hooks.store.list_endpoints(application.id, asked)
-    return page(found, query, written, lambda one: one.id)
+    endpoints = (await call.hooks.store.page(Endpoints(application.id), asked)).entries
+    return page(endpoints, query, written, lambda one: one.id)
 
 
 async def added(call: Call, application: Application, body: EndpointUpdate) -> Endpoint:
@@ -112,7 +113,7 @@ async def put(call: Call, application: Application, body: EndpointUpdate) -> Rep
     check_url(call, body.url)
 
     async def change() -> EndpointOut:
-        stored = await call.hooks.store.endpoint(application.id, known_as)
+        stored = await call.hooks.store.get(Endpoints(application.id), known_as)
         if body.secret is not None:  # not used, but a wrong one must not be accepted
             check_secret(prefixed(body.secret))
         hooks = await hooks_with_notices(call, application, "endpoint.updated")
@@ -162,7 +163,7 @@ async def check_types(
 async def _is_there(call: Call, event_type: str) -> bool:
     """Return whether an event type exists, is not archived, and is visible to the caller."""
     try:
-        found = await call.hooks.store.event_type(call.who.environment, event_type)
+        stored = await call.hooks.store.get(EventTypes(call.who.environment), event_type)
     except NotFound:
         return False
-    return sees(call, found) and not found.archived
+    return sees(call, stored) and not stored.archived

@@ -14,6 +14,7 @@ from tarry.service.api.resources.event_types.event_types import KIND, sees
 from tarry.service.api.resources.event_types.schemas import example
 from tarry.service.api.resources.messages.bodies import MessageOut, Name, written
 from tarry.service.model.message import Accepted, NewMessage
+from tarry.service.store.kinds import EventTypes
 
 PINGS = frozenset({"svix.ping", "tarry.ping"})
 """Event types that can be sent as an example without having been created."""
@@ -58,12 +59,12 @@ async def _payload(call: Call, body: ExampleIn) -> bytes:
         return msgspec.json.encode(body.payload)
     if body.event_type in PINGS:
         return PING
-    found = await call.hooks.store.event_type(call.who.environment, body.event_type)
-    if not sees(call, found):
+    event_type = await call.hooks.store.get(EventTypes(call.who.environment), body.event_type)
+    if not sees(call, event_type):
         raise NotFound(KIND, body.event_type)
     chosen = None
-    if found.schemas is not None:
-        chosen = example(found.schemas, body.example_index or 0)
+    if event_type.schemas is not None:
+        chosen = example(event_type.schemas, body.example_index or 0)
     if chosen is None:
         said = "the newest schema of this type of events has no example that is an object"
         raise BadRequest("invalid_scheme", said)

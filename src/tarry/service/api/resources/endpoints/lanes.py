@@ -22,6 +22,7 @@ from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
 from tarry.service.model.listing import AttemptFilter, Cut
 from tarry.service.model.words import LANES, REASONS, STATES, Words, lane_state, state_of
+from tarry.service.store.kinds import AttemptsTo
 
 WAY = "/app/{app_id}/endpoint/{endpoint_id}"
 
@@ -132,8 +133,8 @@ async def _looked_at(call: Call, endpoint: Endpoint) -> LaneOut:
 async def _failed_at(call: Call, endpoint: Endpoint) -> float | None:
     """Return the time of the last attempt to an endpoint if it failed."""
     newest = Cut(limit=1, descending=True)
-    found = await call.hooks.store.list_attempts_to(endpoint, newest, AttemptFilter())
-    return next((one.now or one.at for one, _ in found.entries if one.kind is not None), None)
+    page = await call.hooks.store.page(AttemptsTo(endpoint, AttemptFilter()), newest)
+    return next((one.now or one.at for one, _ in page.entries if one.kind is not None), None)
 
 
 @group.post(WAY + "/pause", needs=Need.ENDPOINTS)

@@ -19,6 +19,7 @@ from tarry.service.api.resources.endpoints.headers import HeadersIn, HeadersOut
 from tarry.service.api.resources.endpoints.secrets import RotateIn, SecretOut
 from tarry.service.model import operational
 from tarry.service.model.application import Application
+from tarry.service.store.kinds import Applications, Environment
 
 WAY = "/operational-webhook/endpoint"
 ONE = WAY + "/{endpoint_id}"
@@ -91,8 +92,8 @@ async def _made(call: Call) -> Application:
     """Return the hidden application; store it first if necessary."""
     store, hidden = call.hooks.store, _hidden(call)
     try:
-        return await store.application(hidden.environment, operational.UID)
+        return await store.get(Applications(hidden.environment), operational.UID)
     except NotFound:
-        await store.add_environment(hidden.environment)
-        await store.put_application(hidden)
+        await store.create(Environment(hidden.environment))
+        await store.put(hidden)
         return hidden

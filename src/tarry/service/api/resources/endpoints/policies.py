@@ -19,6 +19,7 @@ from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.policy import read_policy
 from tarry.service.model.settings import DELIVERY
+from tarry.service.store.kinds import Environments
 
 ENVIRONMENT = "/environment/policy"
 APPLICATION = "/app/{app_id}/policy"
@@ -132,7 +133,9 @@ async def _effective(
     said = {
         Source.ENDPOINT: None if endpoint is None else endpoint.policy,
         Source.APPLICATION: None if application is None else application.policy,
-        Source.ENVIRONMENT: await call.hooks.store.environment_policy(call.who.environment),
+        Source.ENVIRONMENT: (
+            await call.hooks.store.get(Environments(), call.who.environment)
+        ).policy,
     }
     for source, document in said.items():
         if document is not None:

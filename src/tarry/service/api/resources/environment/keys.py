@@ -11,6 +11,7 @@ from tarry.service.api.http.problem import Invalid
 from tarry.service.api.http.times import Instant, instant, seconds, written
 from tarry.service.api.resources.call import Call
 from tarry.service.model.key import Key, Scope
+from tarry.service.store.kinds import Keys
 
 GIVEN = (Scope.ADMIN, Scope.WRITE, Scope.READ, Scope.SEND)
 """The scopes of keys to a whole environment."""
@@ -77,8 +78,8 @@ class KeyQuery(OrderedQuery, kw_only=True):
 @group.get("/key", needs=Need.KEYS, name="list")
 async def list_keys(call: Call, query: KeyQuery) -> Page[KeyOut]:
     """List the environment's keys without their texts."""
-    found = await call.hooks.store.list_keys(call.who.environment, cut(query))
-    return page(found, query, told, lambda one: one.id)
+    keys = (await call.hooks.store.page(Keys(call.who.environment), cut(query))).entries
+    return page(keys, query, told, lambda one: one.id)
 
 
 @group.delete("/key/{key_id}", needs=Need.KEYS)

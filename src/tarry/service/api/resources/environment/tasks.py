@@ -13,6 +13,7 @@ from tarry.service.api.http.paging import MOST, OrderedQuery, Page, TaskMark, cu
 from tarry.service.api.http.times import Instant, instant
 from tarry.service.api.resources.call import Call
 from tarry.service.model.task import Task, Work
+from tarry.service.store.kinds import Tasks
 
 group = Group("Background Tasks", "v1.background-task")
 
@@ -93,12 +94,12 @@ async def _found(call: Call, query: TaskQuery) -> list[Task]:
     finished = None if query.status is None else query.status is not TaskStatus.RUNNING
     mark, more = wanted.mark, True
     while more and len(found) < wanted.limit:
-        piece = await call.hooks.store.list_tasks(
-            call.who.environment,
-            replace(wanted, limit=MOST, mark=mark),
-            work=work,
-            finished=finished,
-        )
+        piece = (
+            await call.hooks.store.page(
+                Tasks(call.who.environment, work=work, finished=finished),
+                replace(wanted, limit=MOST, mark=mark),
+            )
+        ).entries
         fitting = [one for one in piece if query.fits(one)]
         found = [*fitting, *found] if wanted.back else [*found, *fitting]
         more = len(piece) == MOST
@@ -110,8 +111,8 @@ async def _found(call: Call, query: TaskQuery) -> list[Task]:
 async def get(call: Call) -> TaskOut:
     """Get a background task."""
     known_as = call.name("task_id", "task")
-    task = await call.hooks.store.get_task(known_as)
-    if task.environment != call.who.environment or task.work not in KINDS:
+    task = await call.hooks.store.get(Tasks(call.who.environment), known_as)
+    if task.work not in KINDS:
         raise NotFound("task", known_as)
     return written(task)
 

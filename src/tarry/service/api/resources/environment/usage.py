@@ -15,6 +15,7 @@ from tarry.service.api.resources.messages.bodies import Name
 from tarry.service.dispatch.upkeep.statistics import APPLICATIONS
 from tarry.service.model import ids
 from tarry.service.model.task import Task, Work
+from tarry.service.store.kinds import Applications
 
 ACCEPTED = 202
 
@@ -80,11 +81,11 @@ async def _asked_for(call: Call, names: list[str] | None) -> tuple[list[str] | N
     found, unresolved = dict[str, None](), list[str]()
     for name in names:
         try:
-            one = await call.hooks.store.application(call.who.environment, name)
+            application = await call.hooks.store.get(Applications(call.who.environment), name)
         except NotFound:
             unresolved.append(name)
         else:
-            found[one.id] = None
+            found[application.id] = None
     if not found:
         raise Invalid(["body", "appIds"], "there is none of these applications")
     return list(found), unresolved

@@ -19,6 +19,7 @@ from tarry.service.api.resources.messages.bodies import Name
 from tarry.service.api.resources.upsert import changed_or_made
 from tarry.service.model.event_type import EventType
 from tarry.service.model.listing import Cut
+from tarry.service.store.kinds import EventTypes
 
 KIND = "event type"
 WAY = "/event-type"
@@ -156,10 +157,10 @@ async def create(call: Call, body: EventTypeIn) -> EventTypeOut:
 async def get(call: Call) -> EventTypeOut:
     """Get an event type."""
     name = call.name("event_type_name", KIND)
-    found = await call.hooks.store.event_type(call.who.environment, name)
-    if not sees(call, found):
+    event_type = await call.hooks.store.get(EventTypes(call.who.environment), name)
+    if not sees(call, event_type):
         raise NotFound(KIND, name)
-    return written(found)
+    return written(event_type)
 
 
 @group.put(ONE, needs=Need.CHANGE, also=(CREATED,))
@@ -190,7 +191,7 @@ async def delete(call: Call, query: DeleteQuery) -> None:
     """Archive an event type, or delete it with `expunge`; endpoints keep it in their lists."""
     name = call.name("event_type_name", KIND)
     if query.expunge:
-        await call.hooks.store.delete_event_type(call.who.environment, name)
+        await call.hooks.store.delete(EventTypes(call.who.environment), name, now=call.now)
         call.send_cache.forget_schema(call.who.environment, name)
         return
     await _changed(call, name, lambda stored: _told(stored, {"archived": True}, call.now))
@@ -216,13 +217,13 @@ def written(event_type: EventType) -> EventTypeOut:
 
 async def _added(call: Call, new: EventType) -> None:
     """Store a new event type; its schema applies in this process at once."""
-    await call.hooks.store.add_event_type(new)
+    await call.hooks.store.create(new)
     call.send_cache.forget_schema(new.environment, new.name)
 
 
 async def _changed(call: Call, name: str, change: Callable[[EventType], EventType]) -> EventType:
     """Change an event type; its schema applies in this process at once."""
-    changed = await call.hooks.store.change_event_type(call.who.environment, name, change)
+    changed = await call.hooks.store.change(EventTypes(call.who.environment), name, change)
     call.send_cache.forget_schema(changed.environment, changed.name)
     return changed
 
@@ -231,14 +232,14 @@ async def _visible(call: Call, cut: Cut, *, archived: bool) -> list[EventType]:
     """Return a page of the event types that the caller may see."""
     found: list[EventType] = []
     while True:
-        asked = await call.hooks.store.list_event_types(
-            call.who.environment, cut, archived=archived
-        )
-        seen = [one for one in asked if sees(call, one)]
+        event_types = (
+            await call.hooks.store.page(EventTypes(call.who.environment, archived=archived), cut)
+        ).entries
+        seen = [one for one in event_types if sees(call, one)]
         found = [*seen, *found] if cut.back else [*found, *seen]
-        if len(asked) < cut.limit or len(found) >= cut.limit:
+        if len(event_types) < cut.limit or len(found) >= cut.limit:
             return found[-cut.limit :] if cut.back else found[: cut.limit]
-        cut = replace(cut, mark=asked[0 if cut.back else -1].name)
+        cut = replace(cut, mark=event_types[0 if cut.back else -1].name)
 
 
 def sees(call: Call, event_type: EventType) -> bool:

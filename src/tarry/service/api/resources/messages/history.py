@@ -18,6 +18,7 @@ from tarry.service.api.resources.messages.newest_first import RecentQuery, filte
 from tarry.service.model import ids
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Standing
+from tarry.service.store.kinds import Messages
 
 ACCEPTED = 202
 MOST_IDS = 100
@@ -80,7 +81,7 @@ async def list_messages(call: Call, query: MessageQuery) -> Page[MessageOut]:
     """
     application = await call.application()
     wanted = filtered(query, ids.MESSAGE, call.now)
-    found = await call.hooks.store.list_messages(application.id, recent_cut(query), wanted)
+    found = await call.hooks.store.page(Messages(application.id, wanted), recent_cut(query))
     return page(
         found.entries,
         query,
@@ -106,7 +107,7 @@ async def expunge_content(call: Call) -> None:
     """
     application = await call.application()
     message = await call.message(application)
-    await call.hooks.store.expunge(application.id, message.id)
+    await call.hooks.store.expunge(Messages(application.id), message.id)
 
 
 @group.post("/app/{app_id}/msg/bulk-expunge", needs=Need.CHANGE)
@@ -118,8 +119,8 @@ async def bulk_expunge_content(call: Call, body: BulkExpungeIn) -> BulkExpungeOu
 
 async def _expunged(call: Call, application: Application, known_as: str) -> Expunged:
     try:
-        message = await call.hooks.store.message(application.id, known_as)
-        await call.hooks.store.expunge(application.id, message.id)
+        message = await call.hooks.store.get(Messages(application.id), known_as)
+        await call.hooks.store.expunge(Messages(application.id), message.id)
     except NotFound:
         return Expunged.NOT_FOUND
     return Expunged.DONE

@@ -8,6 +8,7 @@ from tarry.service.api.http.cache import Cache
 from tarry.service.api.resources.event_types.schemas import newest
 from tarry.service.model.application import Application
 from tarry.service.store.contract import Store
+from tarry.service.store.kinds import Applications, EventTypes
 
 MOST = 1000
 KNOWN_FOR = 1.0
@@ -50,12 +51,15 @@ class SendCache:
         return schema
 
     async def _application(self, name: Name) -> Application:
-        return await self._store.application(*name)
+        environment, known_as = name
+        return await self._store.get(Applications(environment), known_as)
 
     async def _schema(self, name: Name) -> str | None:
+        environment, known_as = name
         try:
-            found = await self._store.event_type(*name)
+            event_type = await self._store.get(EventTypes(environment), known_as)
         except NotFound:
             return None
-        told = newest(found.schemas) if found.validates and found.schemas else None
-        return None if told is None else bytes(told[1]).decode()
+        schemas = event_type.schemas
+        version = newest(schemas) if event_type.validates and schemas else None
+        return None if version is None else bytes(version[1]).decode()

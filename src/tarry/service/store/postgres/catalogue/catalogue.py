@@ -11,6 +11,8 @@ from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow, Noting
 from tarry.service.model.task import Task, discarding
+from tarry.service.store.by_kind import RecordsByKind
+from tarry.service.store.kinds import Environment, PolicyVersion, SealedEndpoints
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.part import Part, wake
 from tarry.service.store.postgres.database.pool import Connection
@@ -19,38 +21,39 @@ from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.queue.tasks import put_tasks
 
 
-class PostgresCatalogue(Part):
-    """See `catalogue.Catalogue`."""
+class PostgresCatalogue(RecordsByKind, Part):
+    """Environments, applications, endpoints and policies."""
 
-    async def environments(self) -> list[str]:
-        """Return the ids of all environments."""
-        return [row["id"] for row in await self._database.fetch(SQL["environments"])]
+    async def _environments(self) -> list[Environment]:
+        return [
+            Environment(row["id"], row["policy"])
+            for row in await self._database.fetch(SQL["read_environments"])
+        ]
 
-    async def add_environment(self, environment: str) -> None:
-        """Create an environment, unless it exists."""
-        refuse_nul(environment)
-        await self._database.execute(SQL["add_environment"], environment)
+    async def _create_environment(self, environment: Environment) -> None:
+        row = (environment.id, environment.policy)
+        refuse_nul(*row)
+        await self._database.execute(SQL["create_environment"], *row)
 
-    async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
-        """Create an environment, or change its policy."""
-        refuse_nul(environment, policy)
+    async def _put_environment(self, environment: Environment) -> None:
+        row = (environment.id, environment.policy)
+        refuse_nul(*row)
 
         async def put(connection: Connection) -> None:
-            await connection.execute(SQL["put_environment"], environment, policy)
+            await connection.execute(SQL["put_environment"], *row)
             await connection.execute(SQL["put_environment_patience"])
             await connection.execute(SQL["put_environment_lock"])
-            await connection.execute(SQL["put_environment_tell"], environment)
+            await connection.execute(SQL["put_environment_tell"], environment.id)
             hit("environment.before")
 
         await self._database.run(put)
         hit("environment.after")
 
-    async def environment_policy(self, environment: str) -> str | None:
-        """Return its policy document, if it has one."""
-        found = await self._database.fetch(SQL["environment_policy"], environment)
-        return found[0]["policy"] if found else None
+    async def _environment(self, known_as: str) -> Environment:
+        found = await self._database.fetch(SQL["get_environment"], known_as)
+        return Environment(known_as, found[0]["policy"] if found else None)
 
-    async def put_application(self, application: Application) -> None:
+    async def _put_application(self, application: Application) -> None:
         """Create or replace an application."""
 
         async def put(connection: Connection) -> None:
@@ -59,14 +62,12 @@ class PostgresCatalogue(Part):
         await self._database.run(put)
         hit("application.after")
 
-    async def change_application(
-        self, application: str, change: Callable[[Application], Application]
+    async def _change_application(
+        self, environment: str, application: str, change: Callable[[Application], Application]
     ) -> Application:
-        """Apply `change` to the stored application."""
-
         async def put(connection: Connection) -> Application:
             found = await connection.fetch(SQL["change_application"], application)
-            if not found:
+            if not found or found[0]["environment"] != environment:
                 raise NotFound("application", application)
             changed = change(rows.application(found[0]))
             await _keep_application(connection, changed)
@@ -76,14 +77,14 @@ class PostgresCatalogue(Part):
         hit("application.after")
         return changed
 
-    async def application(self, environment: str, known_as: str) -> Application:
+    async def _application(self, environment: str, known_as: str) -> Application:
         """Return the application with this id or uid."""
-        found = await self._database.fetch(SQL["application"], environment, known_as)
+        found = await self._database.fetch(SQL["get_application"], environment, known_as)
         if not found:
             raise NotFound("application", known_as)
         return rows.application(found[0])
 
-    async def put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
+    async def _put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
         """Create or replace an endpoint; a new endpoint gets a lane."""
         application = endpoint.application
 
@@ -106,7 +107,7 @@ class PostgresCatalogue(Part):
         hit("endpoint.after")
         return kept
 
-    async def change_endpoint(
+    async def _change_endpoint(
         self,
         application: str,
         endpoint: str,
@@ -127,7 +128,7 @@ class PostgresCatalogue(Part):
         hit("change.after")
         return changed
 
-    async def delete_endpoint(
+    async def _delete_endpoint(
         self, application: str, endpoint: str, *, now: float, noting: Noting | None = None
     ) -> Task:
         """Mark an endpoint DELETED; return the task that discards its deliveries."""
@@ -144,32 +145,32 @@ class PostgresCatalogue(Part):
         hit("delete.after")
         return left
 
-    async def endpoint(self, application: str, known_as: str) -> Endpoint:
+    async def _endpoint(self, application: str, known_as: str) -> Endpoint:
         """Return the endpoint with this id or uid."""
-        found = await self._database.fetch(SQL["endpoint"], application, known_as)
+        found = await self._database.fetch(SQL["get_endpoint"], application, known_as)
         if not found:
             raise NotFound("endpoint", known_as)
         return rows.endpoint(found[0])
 
-    async def lane(self, application: str, endpoint: str) -> LaneRow:
+    async def _lane(self, application: str, endpoint: str) -> LaneRow:
         """Return an endpoint's lane."""
-        found = await self._database.fetch(SQL["lane"], application, endpoint)
+        found = await self._database.fetch(SQL["get_lane"], application, endpoint)
         if not found:
             raise NotFound("endpoint", endpoint)
         (row,) = await self._database.fetch(SQL["lanes"], [found[0]["lane"]])
         return rows.lane(row)
 
-    async def delete_application(self, application: str, *, now: float) -> list[Task]:
-        """Hide an application and delete its endpoints; return their discard tasks."""
-
+    async def _delete_application(
+        self, environment: str, application: str, *, now: float
+    ) -> list[Task]:
         async def delete(connection: Connection) -> list[Task]:
             hidden = await connection.fetch(SQL["delete_application"], application, now)
-            if not hidden:
+            if not hidden or hidden[0]["environment"] != environment:
                 raise NotFound("application", application)
             found = await connection.fetch(SQL["delete_application_endpoints"], application)
             gone = [rows.endpoint(row).stand(Standing.DELETED, now) for row in found]
-            left = [discarding(one, hidden[0]["environment"]) for one in gone]
-            lanes = [one.lane for one in gone]
+            left = [discarding(endpoint, environment) for endpoint in gone]
+            lanes = [endpoint.lane for endpoint in gone]
             # In one statement for all endpoints: others wait for these lanes until the commit.
             await connection.execute(SQL["delete_application_lanes"], lanes)
             await connection.executemany(SQL["put_endpoint"], map(rows.from_endpoint, gone))
@@ -182,23 +183,25 @@ class PostgresCatalogue(Part):
         hit("delete.after")
         return left
 
-    async def put_policy(self, version: str, document: str) -> None:
-        """Save a policy document under its version."""
-        refuse_nul(version, document)
+    async def _put_policy(self, policy: PolicyVersion) -> None:
+        refuse_nul(policy.version, policy.document)
 
         async def put(connection: Connection) -> None:
-            await connection.execute(SQL["put_policy"], version, document)
+            await connection.execute(SQL["put_policy"], policy.version, policy.document)
             hit("policy.before")
 
         await self._database.run(put)
         hit("policy.after")
 
-    async def policy(self, version: str) -> str:
-        """Return the document of a version."""
-        found = await self._database.fetch(SQL["policy"], version)
+    async def _policy(self, version: str) -> PolicyVersion:
+        found = await self._database.fetch(SQL["get_policy"], version)
         if not found:
             raise NotFound("policy", version)
-        return str(found[0]["document"])
+        return PolicyVersion(version, found[0]["document"])
+
+    async def _sealed(self, query: SealedEndpoints) -> list[Endpoint]:
+        found = await self._database.fetch(SQL["read_sealed"], query.after, query.limit)
+        return [rows.endpoint(row) for row in found]
 
 
 async def _keep_application(connection: Connection, application: Application) -> None:

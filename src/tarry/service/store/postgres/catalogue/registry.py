@@ -6,28 +6,34 @@ from msgspec.structs import astuple, replace
 
 from tarry.errors import Conflict, NotFound
 from tarry.service.failpoints import hit
-from tarry.service.model.claim import Claim
+from tarry.service.model.claim import Claim, ClaimEnd
 from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Key, Scope
-from tarry.service.model.lane import Notice
-from tarry.service.model.listing import FIRST, LAST, Cut
+from tarry.service.model.listing import FIRST, LAST, Cut, Found
+from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.part import Part
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.database.rows import refuse_nul
 from tarry.service.store.postgres.queries import SQL
 
+_ENDS = {
+    ClaimEnd.ANSWERED: SQL["end_claim_answered"],
+    ClaimEnd.RELEASED: SQL["end_claim_released"],
+    ClaimEnd.LAPSED: SQL["end_claim_lapsed"],
+}
 
-class PostgresRegistry(Part):
-    """See `registry.Registry`."""
 
-    async def add_event_type(self, event_type: EventType) -> None:
+class PostgresRegistry(RecordsByKind, Part):
+    """Event types, keys, kept values and claims."""
+
+    async def _create_event_type(self, event_type: EventType) -> None:
         """Add an event type that does not exist yet."""
         told = _from_event_type(event_type)
-        if not await self._database.execute(SQL["add_event_type"], *told):
+        if not await self._database.execute(SQL["create_event_type"], *told):
             raise Conflict("event type", event_type.name)
 
-    async def change_event_type(
+    async def _change_event_type(
         self, environment: str, name: str, change: Callable[[EventType], EventType]
     ) -> EventType:
         """Apply `change` to the stored event type."""
@@ -43,34 +49,34 @@ class PostgresRegistry(Part):
 
         return await self._database.run(put)
 
-    async def delete_event_type(self, environment: str, name: str) -> None:
+    async def _delete_event_type(self, environment: str, name: str) -> None:
         """Delete an event type."""
         if not await self._database.execute(SQL["delete_event_type"], environment, name):
             raise NotFound("event type", name)
 
-    async def event_type(self, environment: str, name: str) -> EventType:
+    async def _event_type(self, environment: str, name: str) -> EventType:
         """Return the event type of this name."""
-        found = await self._database.fetch(SQL["event_type"], environment, name)
+        found = await self._database.fetch(SQL["get_event_type"], environment, name)
         if not found:
             raise NotFound("event type", name)
         return _event_type(found[0])
 
-    async def list_event_types(
-        self, environment: str, cut: Cut, *, archived: bool = False
-    ) -> list[EventType]:
+    async def _page_event_types(
+        self, environment: str, cut: Cut, *, archived: bool
+    ) -> Found[EventType]:
         """Return an environment's event types, by name."""
         ways = (
-            ("list_event_types_all", "list_event_types_all_down")
+            ("page_event_types_all", "page_event_types_all_down")
             if archived
-            else ("list_event_types", "list_event_types_down")
+            else ("page_event_types", "page_event_types_down")
         )
-        return [_event_type(row) for row in await self._page(ways, environment, cut)]
+        return Found([_event_type(row) for row in await self._page_of(ways, environment, cut)])
 
-    async def add_key(self, key: Key) -> None:
+    async def _create_key(self, key: Key) -> None:
         """Add a new key."""
         refuse_nul(key.id, key.environment, key.name, key.application, key.session)
         refuse_nul(*key.feature_flags)
-        if not await self._database.execute(SQL["add_key_new"], *astuple(key)):
+        if not await self._database.execute(SQL["create_key"], *astuple(key)):
             raise Conflict("key", key.id)
 
     async def key(self, hashed: bytes) -> Key:
@@ -80,36 +86,40 @@ class PostgresRegistry(Part):
             raise NotFound("key", "...")
         return _key(found[0])
 
-    async def revoke_key(self, environment: str, key: str, *, now: float) -> Key:
-        """Revoke a key."""
-        found = await self._database.execute(SQL["revoke_key"], environment, key, now)
-        if not found:
-            raise NotFound("key", key)
-        return _key(found[0])
+    async def _change_key(self, environment: str, key: str, change: Callable[[Key], Key]) -> Key:
+        async def put(connection: Connection) -> Key:
+            found = await connection.fetch(SQL["change_key_known"], environment, key)
+            if not found:
+                raise NotFound("key", key)
+            stored = _key(found[0])
+            changed = change(stored)
+            ends = {"expires_at": changed.expires_at, "revoked_at": changed.revoked_at}
+            await connection.execute(SQL["change_key"], key, *ends.values())
+            return replace(stored, **ends)
 
-    async def revoke_keys_of(
+        return await self._database.run(put)
+
+    async def revoke_keys(
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
         """Revoke the keys to an application; return their number."""
         named = None if sessions is None else list(sessions)
         asked = (application, named, now if not delay else None, now + delay if delay else None)
-        return len(await self._database.execute(SQL["revoke_keys_of"], *asked))
+        return len(await self._database.execute(SQL["revoke_keys"], *asked))
 
-    async def list_keys(self, environment: str, cut: Cut) -> list[Key]:
+    async def _page_keys(self, environment: str, cut: Cut) -> Found[Key]:
         """Return an environment's keys, by id."""
-        ways = ("list_keys", "list_keys_down")
-        return [_key(row) for row in await self._page(ways, environment, cut)]
+        ways = ("page_keys", "page_keys_down")
+        return Found([_key(row) for row in await self._page_of(ways, environment, cut)])
 
-    async def keep(self, name: str, value: bytes) -> bytes:
-        """Save a value under a name unless one exists; return the stored value."""
-        await self._database.execute(SQL["keep"], name, value)
-        (row,) = await self._database.fetch(SQL["keep_known"], name)
-        kept: bytes = row["value"]
-        return kept
-
-    async def keep_instead(self, name: str, value: bytes, *, of: bytes) -> bool:
-        """Replace the value `of` by another one; return whether `of` was still stored."""
-        return bool(await self._database.fetch(SQL["keep_instead"], name, value, of))
+    async def keep(self, name: str, value: bytes, *, instead_of: bytes | None = None) -> bytes:
+        """Save a value under a name unless one exists, or instead of one; return the stored one."""
+        if instead_of is None:
+            await self._database.execute(SQL["keep"], name, value)
+        else:
+            await self._database.execute(SQL["keep_instead"], name, value, instead_of)
+        stored = await self._database.fetch(SQL["keep_known"], name)
+        return stored[0]["value"] if stored else b""
 
     async def claim(self, claim: Claim, *, now: float) -> Claim:
         """Claim a key for a holder, and return the claim as it is stored then."""
@@ -129,37 +139,19 @@ class PostgresRegistry(Part):
         hit("claim.after")
         return stored
 
-    async def answer(self, claim: Claim) -> None:
-        """Save the answer of a claim, if this holder still has it."""
-
-        async def put(connection: Connection) -> None:
-            place = (claim.environment, claim.key, claim.holder)
-            await connection.execute(SQL["answer"], *place, claim.status, claim.body)
-            hit("answer.before")
-
-        await self._database.run(put)
+    async def end_claim(self, claim: Claim, end: ClaimEnd) -> None:
+        """End a claim, if this holder still has it and it has no answer."""
+        holder = (claim.environment, claim.key, claim.holder)
+        answer = (claim.status, claim.body) if end is ClaimEnd.ANSWERED else ()
+        hit("answer.before")
+        await self._database.execute(_ENDS[end], *holder, *answer)
         hit("answer.after")
 
-    async def release_claim(self, claim: Claim) -> None:
-        """Delete this holder's claim if it has no answer."""
-        place = (claim.environment, claim.key, claim.holder)
-        await self._database.execute(SQL["release_claim"], *place)
-
-    async def lapse_claim(self, claim: Claim) -> None:
-        """End the time of this holder's claim at once, if it has no answer."""
-        place = (claim.environment, claim.key, claim.holder)
-        await self._database.execute(SQL["lapse_claim"], *place)
-
-    async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
-        """Return notices that were not sent yet, by id, after the id `after`."""
-        found = await self._database.fetch(SQL["untold"], after, limit)
-        return [rows.notice(row) for row in found]
-
-    async def told(self, notices: Sequence[str]) -> None:
+    async def mark_sent(self, notices: Sequence[str]) -> None:
         """Mark notices as sent."""
-        await self._database.execute(SQL["told"], list(notices))
+        await self._database.execute(SQL["mark_sent"], list(notices))
 
-    async def _page(self, ways: tuple[str, str], environment: str, cut: Cut) -> list[rows.Row]:
+    async def _page_of(self, ways: tuple[str, str], environment: str, cut: Cut) -> list[rows.Row]:
         up, down = ways
         low, high = cut.between(FIRST, LAST)
         sql, mark = (SQL[up], low) if cut.upwards else (SQL[down], high)
@@ -171,7 +163,7 @@ def _event_type(row: rows.Row) -> EventType:
 
 
 def _from_event_type(event_type: EventType) -> tuple[object, ...]:
-    """Return the parameters of `add_event_type`: its fields in order."""
+    """Return the parameters of `create_event_type`: its fields in order."""
     told = astuple(event_type)
     refuse_nul(*(value for value in told if isinstance(value, str)), *event_type.feature_flags)
     return told

@@ -11,7 +11,7 @@ from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.store.postgres.database.faults import Stale
 from tarry.service.store.postgres.database.part import insert_many, tell
 from tarry.service.store.postgres.database.pool import Connection
-from tarry.service.store.postgres.ingest.claims import Result, decide
+from tarry.service.store.postgres.ingest.decide import Result, decide
 from tarry.service.store.postgres.ingest.routes import Route, Routes
 from tarry.service.store.postgres.queries import SQL
 

@@ -16,7 +16,7 @@ from tarry.service.store.postgres.database import faults, rows
 from tarry.service.store.postgres.database.part import Part
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.ingest.accept import accept
-from tarry.service.store.postgres.ingest.claims import Result
+from tarry.service.store.postgres.ingest.decide import Result
 from tarry.service.store.postgres.ingest.routes import Routes
 from tarry.service.store.postgres.queries import SQL
 

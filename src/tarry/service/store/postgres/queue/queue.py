@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from tarry.service.failpoints import hit
 from tarry.service.model.delivery import Reason
 from tarry.service.model.lane import Fetched, LaneRow, Lease, Want
-from tarry.service.store.contract import NO_RECORDS, TOO_LONG, Nudge
+from tarry.service.store.contract import NO_RECORDS, TOO_LONG, Nudge, Server
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.listen import Listening
 from tarry.service.store.postgres.database.part import Part, held
@@ -50,20 +50,10 @@ class PostgresQueue(Part):
         await self._database.execute(SQL["release"], *rows.columns(named, 3))
         hit("release.after")
 
-    async def workers(self) -> int:
-        """Return the number of live workers."""
-        (row,) = await self._database.urgent(SQL["workers"])
-        return int(row["alive"])
-
-    async def clock(self) -> float:
-        """Return the database's time."""
-        (row,) = await self._database.urgent(SQL["clock"])
-        return float(row["now"])
-
-    async def server_started_at(self) -> float:
-        """Return when the server that answers now was started."""
-        (row,) = await self._database.urgent(SQL["server_started_at"])
-        return float(row["started_at"])
+    async def server(self) -> Server:
+        """Return the time of the server that answers now, its start, and the live workers."""
+        (row,) = await self._database.urgent(SQL["server"])
+        return Server(row["now"], row["started_at"], row["workers"])
 
     # --- Lanes that are awake or were woken -----------------------------------------------------
 
@@ -84,20 +74,16 @@ class PostgresQueue(Part):
         """Call `nudge()` soon after a lane was woken or a row was added to the outbox."""
         self._listening.add(nudge)
 
-    async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
-        """Put lanes to rest that have nothing to send; return the lanes at rest now."""
-        return await self._let(SQL["rest"], lanes, list(leases))
-
-    async def doze(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
-        """Let the next delivery wake these lanes; return the lanes affected."""
-        return await self._let(SQL["doze"], lanes, list(leases))
-
-    async def _let(self, query: str, lanes: Mapping[int, int], leases: list[Lease]) -> set[int]:
+    async def rest(
+        self, lanes: Mapping[int, int], leases: Iterable[Lease], *, doze: bool = False
+    ) -> set[int]:
+        """Put lanes to rest that have nothing to send, or let lanes doze; return their numbers."""
         if not lanes:
             return set()
+        query, named = SQL["rest_doze" if doze else "rest"], list(leases)
 
         async def let(connection: Connection) -> set[int]:
-            good = await held(connection, lanes, leases)
+            good = await held(connection, lanes, named)
             # `add` locks the lane's row until its commit. So a new delivery is either visible by
             # now, or it comes later and finds the lane at rest.
             await connection.fetch(SQL["rest_lock"], list(good))

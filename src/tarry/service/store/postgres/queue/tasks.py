@@ -1,6 +1,6 @@
 """Tasks: adding them, choosing the next one, saving their progress."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any  # the result of a task is JSON
 
 from tarry.errors import NotFound
@@ -11,11 +11,13 @@ from tarry.service.model.task import (
     FIRST_TENANT,
     IN_PIECES,
     REPLAYS,
+    Failure,
     Task,
     Tenant,
     Work,
     standing_for,
 )
+from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.part import Part, rouse, tell
 from tarry.service.store.postgres.database.pool import Connection
@@ -23,8 +25,8 @@ from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.queue.advance import do_piece
 
 
-class PostgresTasks(Part):
-    """See `tasks.Tasks`."""
+class PostgresTasks(RecordsByKind, Part):
+    """Tasks: adding them, and doing them a piece at a time."""
 
     async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
         """Save a task and wake its lane; return the task."""
@@ -46,18 +48,19 @@ class PostgresTasks(Part):
         hit("task.after")
         return added
 
-    async def get_task(self, task: str) -> Task:
-        """Return the task with this id."""
+    async def _task(self, environment: str, task: str) -> Task:
         found = await self._database.fetch(SQL["get_task"], task)
-        if not found:
+        if not found or found[0]["environment"] != environment:
             raise NotFound("task", task)
         return rows.task(found[0])
 
-    async def tasks(self, application: str) -> list[Task]:
+    async def _tasks_of(self, application: str) -> list[Task]:
         """Return an application's tasks, newest first."""
-        return [rows.task(row) for row in await self._database.fetch(SQL["tasks"], application)]
+        return [
+            rows.task(row) for row in await self._database.fetch(SQL["read_tasks"], application)
+        ]
 
-    async def task(
+    async def next_task(
         self,
         shards: Sequence[int],
         works: Collection[Work] = IN_PIECES,
@@ -65,7 +68,7 @@ class PostgresTasks(Part):
         after: Tenant = FIRST_TENANT,
     ) -> Task | None:
         """Return the oldest unfinished task of these kinds, of the next tenant in these shards."""
-        found = await self._database.fetch(SQL["task"], list(shards), sorted(works), *after)
+        found = await self._database.fetch(SQL["next_task"], list(shards), sorted(works), *after)
         return rows.task(found[0]) if found else None
 
     async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
@@ -84,22 +87,18 @@ class PostgresTasks(Part):
         hit("advance.after")
         return moved
 
-    async def finish(self, task: Task, data: dict[str, Any], *, now: float, lease: Lease) -> Task:
-        """Finish a task with its result."""
-        return await self._end(task, lease, lambda stored: stored.finished(data, now))
+    async def finish(
+        self, task: Task, result: dict[str, Any] | Failure, *, now: float, lease: Lease
+    ) -> Task:
+        """Finish a task with its result, or with the reason why it failed."""
 
-    async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:
-        """Finish a task that cannot be done."""
-        return await self._end(task, lease, lambda stored: stored.given_up(why, now))
-
-    async def _end(self, task: Task, lease: Lease, ended: Callable[[Task], Task]) -> Task:
         async def do(connection: Connection) -> Task:
             stored = await _held(connection, task, lease)
             if stored is None or stored.finished_at is not None:
                 return stored or task
-            left = ended(stored)
-            await _note(connection, left)
-            return left
+            ended = stored.finished(result, now)
+            await _note(connection, ended)
+            return ended
 
         return await self._database.run(do)
 

@@ -7,6 +7,8 @@ from tarry.service.model.delivery import Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Notice
 from tarry.service.model.message import Message
+from tarry.service.store.by_kind import RecordsByKind
+from tarry.service.store.kinds import Notices, Undelivered, UndeliveredIn
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.part import Part, rouse, tell
 from tarry.service.store.postgres.database.pool import Connection
@@ -17,56 +19,48 @@ LAST_LANE = 2**63 - 1
 """Sorts after every lane."""
 
 
-class PostgresHistory(Part):
-    """See `history.History`."""
+class PostgresHistory(RecordsByKind, Part):
+    """Messages, deliveries, attempts and notices."""
 
-    async def message(self, application: str, known_as: str) -> Message:
+    async def _message(self, application: str, known_as: str) -> Message:
         """Return the message with this id or event id."""
-        found = await self._database.fetch(SQL["message"], application, known_as)
+        found = await self._database.fetch(SQL["get_message"], application, known_as)
         if not found:
             raise NotFound("message", known_as)
         return rows.message(found[0])
 
-    async def deliveries(self, message: str) -> list[tuple[Endpoint, Delivery]]:
+    async def _deliveries_of(self, message: str) -> list[tuple[Endpoint, Delivery]]:
         """Return all deliveries of a message, by endpoint id."""
-        found = await self._database.fetch(SQL["deliveries"], message)
+        found = await self._database.fetch(SQL["read_deliveries"], message)
         return [(rows.endpoint(row), rows.delivery(row)) for row in found]
 
-    async def undelivered(
-        self,
-        application: str,
-        *,
-        lane: int | None = None,
-        after: tuple[int, int] = (0, 0),
-        limit: int = 50,
-    ) -> list[tuple[Endpoint, Delivery]]:
-        """Return live or FAILED deliveries after `after`, by lane and sequence."""
-        first = max(after, (lane or 0, 0))
-        last = LAST_LANE if lane is None else lane
-        found = await self._database.fetch(SQL["undelivered"], application, *first, limit, last)
+    async def _undelivered(self, query: Undelivered) -> list[tuple[Endpoint, Delivery]]:
+        first = max(query.after, (query.lane or 0, 0))
+        last = LAST_LANE if query.lane is None else query.lane
+        bounds = (query.application, *first, query.limit, last)
+        found = await self._database.fetch(SQL["read_undelivered"], *bounds)
         return [(rows.endpoint(row), rows.delivery(row)) for row in found]
 
-    async def undelivered_in(
-        self, environment: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
-    ) -> list[tuple[Endpoint, Delivery]]:
-        """Return the same for all applications of an environment."""
-        found = await self._database.fetch(SQL["undelivered_in"], environment, *after, limit)
+    async def _undelivered_in(self, query: UndeliveredIn) -> list[tuple[Endpoint, Delivery]]:
+        bounds = (query.environment, *query.after, query.limit)
+        found = await self._database.fetch(SQL["read_undelivered_in"], *bounds)
         return [(rows.endpoint(row), rows.delivery(row)) for row in found]
 
-    async def attempts(self, message: str) -> list[Attempt]:
+    async def _attempts_of(self, message: str) -> list[Attempt]:
         """Return all attempts of a message, by id."""
-        return [rows.attempt(row) for row in await self._database.fetch(SQL["attempts"], message)]
+        return [
+            rows.attempt(row) for row in await self._database.fetch(SQL["read_attempts"], message)
+        ]
 
     async def counts(self, lane: int) -> dict[State, int]:
         """Return how many deliveries of a lane are in each state."""
         found = await self._database.fetch(SQL["counts"], lane)
         return {State(row["state"]): row["many"] for row in found}
 
-    async def notices(self, *, after: str = "", limit: int = 50) -> list[Notice]:
-        """Return notices to endpoint owners, by id, after the id `after`."""
-        return [
-            rows.notice(row) for row in await self._database.fetch(SQL["notices"], after, limit)
-        ]
+    async def _notices(self, query: Notices) -> list[Notice]:
+        sql = SQL["read_unsent_notices" if query.unsent else "read_notices"]
+        found = await self._database.fetch(sql, query.after, query.limit)
+        return [rows.notice(row) for row in found]
 
     async def cancel(self, application: str, message: str, *, now: float) -> int:
         """End a message's live deliveries as CANCELLED; return their number."""

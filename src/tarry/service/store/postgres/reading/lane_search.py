@@ -34,7 +34,7 @@ async def first_since(fetch: Fetch, lane: int, at: float) -> int:
 
 async def _place(fetch: Fetch, lane: int, message: str) -> tuple[int, int]:
     """Return the sequence numbers just before and just after `message` in the lane."""
-    found = await fetch(SQL["list_deliveries_to_mark"], lane, message)
+    found = await fetch(SQL["page_deliveries_to_mark"], lane, message)
     if found:
         return found[0]["seq"], found[0]["seq"]
     later = await _first(fetch, lane, lambda near: near["message"] > message)
@@ -43,9 +43,9 @@ async def _place(fetch: Fetch, lane: int, message: str) -> tuple[int, int]:
 
 async def _first(fetch: Fetch, lane: int, yes: Callable[[rows.Row], bool]) -> int:
     """Return the sequence number of the first delivery in the lane that satisfies `yes`."""
-    last = await fetch(SQL["list_deliveries_to_last"], lane)
+    last = await fetch(SQL["page_deliveries_to_last"], lane)
     search = BinarySearch(last[0]["seq"] if last else 0)
     while (middle := search.middle) is not None:
-        near = await fetch(SQL["list_deliveries_to_near"], lane, middle)
+        near = await fetch(SQL["page_deliveries_to_near"], lane, middle)
         search.answer(middle, yes=not near or yes(near[0]))
     return search.first

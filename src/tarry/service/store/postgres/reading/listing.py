@@ -20,7 +20,9 @@ from tarry.service.model.listing import (
     MessageFilter,
 )
 from tarry.service.model.message import Message
-from tarry.service.model.task import Task, Work
+from tarry.service.model.task import Task
+from tarry.service.store.by_kind import RecordsByKind
+from tarry.service.store.kinds import Tasks
 from tarry.service.store.paged_search import (
     UNDELIVERED,
     count_rows,
@@ -36,29 +38,29 @@ Key = TypeVar("Key", str, int)
 Value = TypeVar("Value")
 
 
-class PostgresListing(Part):
-    """See `listing.Listing`."""
+class PostgresListing(RecordsByKind, Part):
+    """Lists and counts."""
 
-    async def list_applications(self, environment: str, cut: Cut) -> list[Application]:
+    async def _page_applications(self, environment: str, cut: Cut) -> Found[Application]:
         """Return an environment's applications."""
-        return await self._listed("list_applications", environment, cut, rows.application)
+        return await self._listed("page_applications", environment, cut, rows.application)
 
-    async def list_endpoints(self, application: str, cut: Cut) -> list[Endpoint]:
+    async def _page_endpoints(self, application: str, cut: Cut) -> Found[Endpoint]:
         """Return an application's endpoints."""
-        return await self._listed("list_endpoints", application, cut, rows.endpoint)
+        return await self._listed("page_endpoints", application, cut, rows.endpoint)
 
-    async def list_messages(
+    async def _page_messages(
         self, application: str, cut: Cut, wanted: MessageFilter
     ) -> Found[Message]:
         """Return an application's messages."""
         low, high = cut.between(*wanted.span(MESSAGE))
         ids, left_at = await self._look(
-            "list_messages", application, low, high, cut, *_chosen(wanted)
+            "page_messages", application, low, high, cut, *_chosen(wanted)
         )
         messages = await self._messages(ids)
         return Found([messages[known] for known in ids if known in messages], left_at)
 
-    async def list_deliveries_to(
+    async def _page_deliveries_to(
         self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
     ) -> Found[tuple[Message, Delivery]]:
         """Return an endpoint's deliveries with their messages, by the lane's sequence number."""
@@ -66,7 +68,7 @@ class PostgresListing(Part):
         rare = states is not None and states <= UNDELIVERED
         low, high = await span(self._database.fetch, lane, cut, wanted.message)
         seqs, left_at = await self._look(
-            "list_deliveries_to_undelivered" if rare else "list_deliveries_to",
+            "page_deliveries_to_undelivered" if rare else "page_deliveries_to",
             lane,
             low,
             high,
@@ -76,55 +78,53 @@ class PostgresListing(Part):
             None if states is None else sorted(states),
             wanted.tried,
         )
-        found = await self._database.fetch(SQL["list_deliveries_to_found"], lane, seqs)
+        found = await self._database.fetch(SQL["page_deliveries_to_found"], lane, seqs)
         deliveries = {row["seq"]: rows.delivery(row) for row in found}
         messages = await self._messages([one.message for one in deliveries.values()])
         here = [deliveries[seq] for seq in seqs if seq in deliveries]
         known = [(messages[one.message], one) for one in here if one.message in messages]
         return Found(known, left_at)
 
-    async def list_attempts_to(
+    async def _page_attempts_to(
         self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
     ) -> Found[tuple[Attempt, Message]]:
         """Return the attempts made at an endpoint, with their messages."""
         lane = endpoint.lane
         low, high = cut.between(*wanted.message.span(ATTEMPT))
         ids, left_at = await self._look(
-            "list_attempts_to", lane, low, high, cut, *_come_out(wanted)
+            "page_attempts_to", lane, low, high, cut, *_come_out(wanted)
         )
-        found = await self._database.fetch(SQL["list_attempts_to_found"], lane, ids)
+        found = await self._database.fetch(SQL["page_attempts_to_found"], lane, ids)
         attempts = _in_order(ids, found)
         messages = await self._messages([one.message for one in attempts])
         known = [(one, messages[one.message]) for one in attempts if one.message in messages]
         return Found(known, left_at)
 
-    async def list_attempts_of(
+    async def _page_attempts_of(
         self, message: str, cut: Cut, wanted: AttemptFilter
     ) -> Found[tuple[Attempt, Endpoint]]:
         """Return the attempts at a message, with their endpoints."""
         low, high = cut.between(*wanted.message.span(ATTEMPT))
         ids, left_at = await self._look(
-            "list_attempts_of", message, low, high, cut, *_come_out(wanted)
+            "page_attempts_of", message, low, high, cut, *_come_out(wanted)
         )
         return Found(await self._attempts(message, ids), left_at)
 
-    async def attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
+    async def _attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
         """Return one attempt at a message."""
         found = await self._attempts(message, [attempt])
         if not found:
             raise NotFound("attempt", attempt)
         return found[0]
 
-    async def expunge_attempt(self, message: str, attempt: str) -> None:
+    async def _expunge_attempt(self, message: str, attempt: str) -> None:
         """Replace the stored response of an attempt by EXPUNGED."""
         if not await self._database.execute(SQL["expunge_attempt"], message, attempt, EXPUNGED):
             raise NotFound("attempt", attempt)
 
-    async def list_tasks(
-        self, environment: str, cut: Cut, *, work: Work | None = None, finished: bool | None = None
-    ) -> list[Task]:
-        """Return an environment's tasks."""
-        return await self._listed("list_tasks", environment, cut, rows.task, work, finished)
+    async def _page_tasks(self, kind: Tasks, cut: Cut) -> Found[Task]:
+        wanted = (kind.work, kind.finished)
+        return await self._listed("page_tasks", kind.environment, cut, rows.task, *wanted)
 
     async def count_deliveries(
         self, endpoint: Endpoint, *, since: float, until: float
@@ -157,11 +157,11 @@ class PostgresListing(Part):
 
     async def _listed(
         self, query: str, whose: str, cut: Cut, value: Callable[[rows.Row], Value], *wanted: object
-    ) -> list[Value]:
+    ) -> Found[Value]:
         """Return a page of a list that is short enough for one query."""
         low, high = cut.between(FIRST, LAST)
         found = await self._database.fetch(_along(query, cut), whose, low, high, cut.limit, *wanted)
-        return cut.in_order([value(row) for row in found])
+        return Found(cut.in_order([value(row) for row in found]))
 
     async def _look(
         self, query: str, whose: str | int, low: Key, high: Key, cut: Cut, *wanted: object
@@ -180,13 +180,13 @@ class PostgresListing(Part):
 
     async def _messages(self, ids: Sequence[str]) -> dict[str, Message]:
         """Return those of these messages that still exist, by id."""
-        found = await self._database.fetch(SQL["list_messages_found"], ids) if ids else []
+        found = await self._database.fetch(SQL["page_messages_found"], ids) if ids else []
         return {row["id"]: rows.message(row) for row in found}
 
     async def _attempts(self, message: str, ids: list[str]) -> list[tuple[Attempt, Endpoint]]:
-        attempts = _in_order(ids, await self._database.fetch(SQL["attempt"], message, ids))
+        attempts = _in_order(ids, await self._database.fetch(SQL["get_attempt"], message, ids))
         lanes = [one.lane for one in attempts]
-        found = await self._database.fetch(SQL["attempt_endpoints"], lanes) if lanes else []
+        found = await self._database.fetch(SQL["get_attempt_endpoints"], lanes) if lanes else []
         endpoints = {row["lane"]: rows.endpoint(row) for row in found}
         return [(one, endpoints[one.lane]) for one in attempts]
 
@@ -221,14 +221,14 @@ def _in_order(ids: list[str], found: list[rows.Row]) -> list[Attempt]:
 DOWN = {
     query: downwards(SQL[query])
     for query in (
-        "list_applications",
-        "list_endpoints",
-        "list_messages",
-        "list_deliveries_to",
-        "list_deliveries_to_undelivered",
-        "list_attempts_to",
-        "list_attempts_of",
-        "list_tasks",
+        "page_applications",
+        "page_endpoints",
+        "page_messages",
+        "page_deliveries_to",
+        "page_deliveries_to_undelivered",
+        "page_attempts_to",
+        "page_attempts_of",
+        "page_tasks",
     )
 }
 """The same queries in descending order."""

@@ -62,17 +62,17 @@ class OldPartitions:
             return 0, NOTHING
 
     async def _sweep(self, before: float | None, limit: int) -> tuple[int, Spared]:
-        (clock,) = await self._database.fetch(SQL["clock"])
-        kept = None if before is None else clock["now"] - before
+        (server,) = await self._database.fetch(SQL["server"])
+        kept = None if before is None else server["now"] - before
         if (now := _now()) >= self._look_ahead_at:
             self._look_ahead_at = now + LOOK_AHEAD_EVERY
             for of in PREFIXES:
-                await make_ahead(self._database, of, now=clock["now"], kept=kept)
+                await make_ahead(self._database, of, now=server["now"], kept=kept)
         if before is None or kept is None:
             await self._let_none_leave_but([])
             return 0, NOTHING
         there = await partitions(self._database, "message")
-        past = min(before, clock["now"]) - GRACE  # partitions of the future stay in any case
+        past = min(before, server["now"]) - GRACE  # partitions of the future stay in any case
         over = [one for one in there if one.until_at <= past]
         await self._let_none_leave_but(over)
         old = [one for one in over if self._may_go(one)]

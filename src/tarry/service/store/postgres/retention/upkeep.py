@@ -4,10 +4,8 @@ from pathlib import Path
 
 from tarry.errors import StoreError
 from tarry.service.failpoints import hit
-from tarry.service.model.endpoint import Endpoint
 from tarry.service.store.contract import Retention
 from tarry.service.store.old_rows import OldRows
-from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.part import Part
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.migrate.schema import require
@@ -54,11 +52,6 @@ class PostgresUpkeep(Part):
                 swept += len(await self._database.execute(SQL[query], until, limit))
         hit("sweep.after")
         return swept
-
-    async def sealed(self, *, after: str = "", limit: int = 100) -> list[Endpoint]:
-        """Return endpoints with sealed values, by id, after the id `after`."""
-        found = await self._database.fetch(SQL["sealed"], after, limit)
-        return [rows.endpoint(row) for row in found]
 
     async def backup(self, target: Path) -> None:
         """Raise: PostgreSQL has its own tools for backups."""

@@ -1,10 +1,10 @@
--- name: environments
+-- name: read_environments
 -- Every environment.
-SELECT id FROM tarry.environment ORDER BY id;
+SELECT id, policy FROM tarry.environment ORDER BY id;
 
--- name: add_environment
+-- name: create_environment
 -- Create an environment, unless it exists.
-INSERT INTO tarry.environment (id) VALUES ($1) ON CONFLICT DO NOTHING;
+INSERT INTO tarry.environment (id, policy) VALUES ($1, $2) ON CONFLICT DO NOTHING;
 
 -- name: put_environment
 -- Create an environment or change its policy.
@@ -32,7 +32,7 @@ WITH told AS (
 )
 SELECT pg_notify('tarry', shard::text) FROM (SELECT DISTINCT shard FROM told) AS shards;
 
--- name: environment_policy
+-- name: get_environment
 -- An environment's policy.
 SELECT policy FROM tarry.environment WHERE id = $1;
 
@@ -61,7 +61,7 @@ WITH held AS (
 UPDATE tarry.lane AS l SET version = l.version + 1 FROM held AS h WHERE l.number = h.number
 RETURNING l.number;
 
--- name: application
+-- name: get_application
 -- An application by id or, if there is none, by uid.
 SELECT * FROM tarry.application
  WHERE environment = $1 AND deleted_at IS NULL AND (id = $2 OR uid = $2)
@@ -107,14 +107,14 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
        probed_at = excluded.probed_at,
        created_at = excluded.created_at, updated_at = excluded.updated_at;
 
--- name: endpoint
+-- name: get_endpoint
 -- An endpoint by id or, if there is none, by uid.
 SELECT * FROM tarry.endpoint
  WHERE application = $1 AND standing <> 'deleted' AND (id = $2 OR uid = $2)
  ORDER BY id <> $2
  LIMIT 1;
 
--- name: lane
+-- name: get_lane
 -- The number of an endpoint's lane.
 SELECT lane FROM tarry.endpoint WHERE application = $1 AND id = $2;
 
@@ -144,6 +144,6 @@ UPDATE tarry.lane AS l SET version = l.version + 1 FROM held AS h WHERE l.number
 INSERT INTO tarry.policy (version, document) VALUES ($1, $2)
     ON CONFLICT (version) DO UPDATE SET document = excluded.document;
 
--- name: policy
+-- name: get_policy
 -- A policy document.
 SELECT document FROM tarry.policy WHERE version = $1;

@@ -17,7 +17,7 @@ e.*, d.seq, d.message, d.state, d.reason, d.attempts, d.tries, d.memory, d.due_a
         ORDER BY d.seq LIMIT $4)
  )
 
--- name: message
+-- name: get_message
 -- A message by id or, if there is none, by event id.
 SELECT m.* FROM tarry.message AS m
  WHERE m.application = $1
@@ -26,7 +26,7 @@ SELECT m.* FROM tarry.message AS m
  ORDER BY m.id <> $2
  LIMIT 1;
 
--- name: deliveries
+-- name: read_deliveries
 -- A message's deliveries, by the places in the message's row.
 SELECT {delivery_with_endpoint}
   FROM tarry.message AS m
@@ -36,7 +36,7 @@ SELECT {delivery_with_endpoint}
  WHERE m.id = $1
  ORDER BY e.id;
 
--- name: undelivered
+-- name: read_undelivered
 -- Waiting or failed deliveries after one, by lane: the first ones of each lane.
 SELECT {delivery_with_endpoint}
   FROM tarry.lane AS l
@@ -46,7 +46,7 @@ SELECT {delivery_with_endpoint}
  ORDER BY l.number, d.seq
  LIMIT $4;
 
--- name: undelivered_in
+-- name: read_undelivered_in
 -- The same for all applications of an environment that are not deleted.
 SELECT {delivery_with_endpoint}
   FROM tarry.application AS a
@@ -57,7 +57,7 @@ SELECT {delivery_with_endpoint}
  ORDER BY l.number, d.seq
  LIMIT $4;
 
--- name: attempts
+-- name: read_attempts
 -- A message's attempts.
 SELECT * FROM tarry.attempt WHERE message = $1 ORDER BY id;
 
@@ -65,7 +65,7 @@ SELECT * FROM tarry.attempt WHERE message = $1 ORDER BY id;
 -- How many deliveries of a lane are in each state.
 SELECT state, count(*) AS many FROM tarry.delivery WHERE lane = $1 GROUP BY state;
 
--- name: notices
+-- name: read_notices
 -- Notices after an id.
 SELECT * FROM tarry.notice WHERE id > $1 ORDER BY id LIMIT $2;
 

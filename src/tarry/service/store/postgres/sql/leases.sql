@@ -76,13 +76,12 @@ UPDATE tarry.shard AS s
   FROM owned AS o
  WHERE s.number = o.number;
 
--- name: workers
--- How many workers are alive.
-SELECT count(*) AS alive FROM tarry.worker WHERE until > clock_timestamp();
-
--- name: clock
--- The database's time.
-SELECT extract(epoch FROM clock_timestamp())::float8 AS now;
+-- name: server
+-- The database's time, the start of its server (it changes with a restart and with a failover), and
+-- how many workers are alive.
+SELECT extract(epoch FROM clock_timestamp())::float8 AS now,
+       extract(epoch FROM pg_postmaster_start_time())::float8 AS started_at,
+       (SELECT count(*) FROM tarry.worker WHERE until > clock_timestamp()) AS workers;
 
 -- name: awake
 -- The lanes of shards that are not at rest.
@@ -137,14 +136,10 @@ UPDATE tarry.lane AS l
    AND NOT EXISTS (SELECT FROM tarry.resend AS r WHERE r.lane = known.lane)
 RETURNING l.number;
 
--- name: doze
+-- name: rest_doze
 -- Let the next delivery wake lanes, unless they have more deliveries than their owner knows.
 UPDATE tarry.lane AS l
    SET dozing = true
   FROM unnest($1::bigint[], $2::bigint[]) AS known (lane, added)
  WHERE l.number = known.lane AND l.added <= known.added
 RETURNING l.number;
-
--- name: server_started_at
--- The start of the server: it changes with a restart and with a failover.
-SELECT extract(epoch FROM pg_postmaster_start_time())::float8 AS started_at;

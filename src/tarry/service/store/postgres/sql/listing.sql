@@ -14,21 +14,21 @@
        AND ($9::bigint IS NULL OR coalesce(a.status, 0) / 100 * 100 = $9)
        AND ($10::bigint IS NULL OR a.lane = $10)
 
--- name: list_applications
+-- name: page_applications
 -- An environment's applications.
 SELECT * FROM tarry.application
  WHERE environment = $1 AND deleted_at IS NULL AND id > $2 AND id < $3
  ORDER BY id
  LIMIT $4;
 
--- name: list_endpoints
+-- name: page_endpoints
 -- An application's endpoints.
 SELECT * FROM tarry.endpoint
  WHERE application = $1 AND standing <> 'deleted' AND id > $2 AND id < $3
  ORDER BY id
  LIMIT $4;
 
--- name: list_messages
+-- name: page_messages
 -- An application's messages, and whether each has the requested channel, tag and event type. The
 -- rows are compared so that no other index fits: by id alone, the messages of all tenants would be
 -- read.
@@ -39,11 +39,11 @@ SELECT id AS key, id AS mark,
  ORDER BY application, id
  LIMIT $4;
 
--- name: list_messages_found
+-- name: page_messages_found
 -- Messages by id.
 SELECT * FROM tarry.message WHERE id = ANY($1::text[]);
 
--- name: list_deliveries_to
+-- name: page_deliveries_to
 -- A lane's deliveries, and whether each has the requested state, tries, message and range of ids.
 SELECT d.seq AS key, d.message AS mark,
        {message_fits}
@@ -56,7 +56,7 @@ SELECT d.seq AS key, d.message AS mark,
  ORDER BY d.seq
  LIMIT $4;
 
--- name: list_deliveries_to_undelivered
+-- name: page_deliveries_to_undelivered
 -- The same for deliveries in all states but delivered, by three indexes that contain no others.
 SELECT d.seq AS key, d.message AS mark,
        m.id IS NOT NULL
@@ -87,11 +87,11 @@ SELECT d.seq AS key, d.message AS mark,
  ORDER BY d.seq
  LIMIT $4;
 
--- name: list_deliveries_to_found
+-- name: page_deliveries_to_found
 -- Deliveries of a lane by sequence number.
 SELECT * FROM tarry.delivery WHERE lane = $1 AND seq = ANY($2::bigint[]);
 
--- name: list_deliveries_to_mark
+-- name: page_deliveries_to_mark
 -- The sequence number of a message in a lane.
 SELECT d.seq
   FROM tarry.message AS m
@@ -99,18 +99,18 @@ SELECT d.seq
   JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
  WHERE place.lane = $1 AND m.id = $2;
 
--- name: list_deliveries_to_last
+-- name: page_deliveries_to_last
 -- The last sequence number of a lane.
 SELECT seq FROM tarry.delivery WHERE lane = $1 ORDER BY seq DESC LIMIT 1;
 
--- name: list_deliveries_to_near
+-- name: page_deliveries_to_near
 -- The first delivery from a sequence number on: its message, and when it was accepted.
 SELECT message, accepted_at FROM tarry.delivery
  WHERE lane = $1 AND seq >= $2
  ORDER BY seq
  LIMIT 1;
 
--- name: list_attempts_to
+-- name: page_attempts_to
 -- Attempts in a lane, and whether each has the requested result and a message that fits.
 SELECT a.id AS key, a.id AS mark,
        {attempt_fits} AS fits
@@ -120,7 +120,7 @@ SELECT a.id AS key, a.id AS mark,
  ORDER BY a.id
  LIMIT $4;
 
--- name: list_attempts_to_found
+-- name: page_attempts_to_found
 -- Attempts in a lane by id, each looked up by itself: otherwise PostgreSQL reads all attempts of a
 -- lane that it expects to be small.
 SELECT a.*
@@ -129,7 +129,7 @@ SELECT a.*
       SELECT * FROM tarry.attempt AS a WHERE a.lane = $1 AND a.id = asked.id LIMIT 1
  ) AS a;
 
--- name: list_attempts_of
+-- name: page_attempts_of
 -- Attempts at a message, and whether each has the requested result and the message fits.
 SELECT a.id AS key, a.id AS mark,
        {attempt_fits} AS fits
@@ -139,11 +139,11 @@ SELECT a.id AS key, a.id AS mark,
  ORDER BY a.id
  LIMIT $4;
 
--- name: attempt
+-- name: get_attempt
 -- Attempts at a message by id.
 SELECT * FROM tarry.attempt WHERE message = $1 AND id = ANY($2::text[]);
 
--- name: attempt_endpoints
+-- name: get_attempt_endpoints
 -- The endpoints of lanes, deleted ones included.
 SELECT * FROM tarry.endpoint WHERE lane = ANY($1::bigint[]);
 
@@ -151,7 +151,7 @@ SELECT * FROM tarry.endpoint WHERE lane = ANY($1::bigint[]);
 -- Replace the stored response of an attempt.
 UPDATE tarry.attempt SET body = $3 WHERE message = $1 AND id = $2 RETURNING id;
 
--- name: list_tasks
+-- name: page_tasks
 -- An environment's tasks of one kind or all, finished or not.
 SELECT * FROM tarry.task
  WHERE environment = $1 AND id > $2 AND id < $3

@@ -1,4 +1,4 @@
--- name: add_event_type
+-- name: create_event_type
 -- Add an event type, unless it exists.
 INSERT INTO tarry.event_type (environment, name, description, archived, deprecated, schemas,
                               feature_flags, "group", validates, created_at, updated_at)
@@ -21,39 +21,39 @@ UPDATE tarry.event_type
 -- Delete an event type.
 DELETE FROM tarry.event_type WHERE environment = $1 AND name = $2 RETURNING name;
 
--- name: event_type
+-- name: get_event_type
 -- An event type by its name.
 SELECT * FROM tarry.event_type WHERE environment = $1 AND name = $2;
 
--- name: list_event_types
+-- name: page_event_types
 -- Event types that are not archived, by name, after one.
 SELECT * FROM tarry.event_type
  WHERE environment = $1 AND name > $2 AND NOT archived
  ORDER BY name
  LIMIT $3;
 
--- name: list_event_types_down
+-- name: page_event_types_down
 -- The same before one, in descending order.
 SELECT * FROM tarry.event_type
  WHERE environment = $1 AND name < $2 AND NOT archived
  ORDER BY name DESC
  LIMIT $3;
 
--- name: list_event_types_all
+-- name: page_event_types_all
 -- All event types by name, after one.
 SELECT * FROM tarry.event_type
  WHERE environment = $1 AND name > $2
  ORDER BY name
  LIMIT $3;
 
--- name: list_event_types_all_down
+-- name: page_event_types_all_down
 -- The same before one, in descending order.
 SELECT * FROM tarry.event_type
  WHERE environment = $1 AND name < $2
  ORDER BY name DESC
  LIMIT $3;
 
--- name: add_key_new
+-- name: create_key
 -- Add a new key, unless it exists.
 INSERT INTO tarry.api_key (id, environment, hash, name, scopes, application, session, feature_flags,
                            created_at, expires_at, revoked_at)
@@ -65,26 +65,28 @@ RETURNING id;
 -- A key by its hash.
 SELECT * FROM tarry.api_key WHERE hash = $1;
 
--- name: revoke_key
--- Revoke a key, unless it is revoked.
-UPDATE tarry.api_key SET revoked_at = coalesce(revoked_at, $3)
- WHERE environment = $1 AND id = $2
-RETURNING *;
+-- name: change_key_known
+-- A key by its id, locked until the commit.
+SELECT * FROM tarry.api_key WHERE environment = $1 AND id = $2 FOR NO KEY UPDATE;
 
--- name: revoke_keys_of
+-- name: change_key
+-- Save when a key expires or was revoked.
+UPDATE tarry.api_key SET expires_at = $2, revoked_at = $3 WHERE id = $1;
+
+-- name: revoke_keys
 -- Revoke the keys to an application, all or those of some sessions, or have them expire.
 UPDATE tarry.api_key SET revoked_at = $3, expires_at = least(expires_at, $4)
  WHERE application = $1 AND ($2::text[] IS NULL OR session = ANY($2)) AND revoked_at IS NULL
 RETURNING id;
 
--- name: list_keys
+-- name: page_keys
 -- The keys to an environment, after one.
 SELECT * FROM tarry.api_key
  WHERE environment = $1 AND id > $2 AND application IS NULL
  ORDER BY id
  LIMIT $3;
 
--- name: list_keys_down
+-- name: page_keys_down
 -- The same before one, in descending order.
 SELECT * FROM tarry.api_key
  WHERE environment = $1 AND id < $2 AND application IS NULL
@@ -109,26 +111,26 @@ RETURNING *;
 -- A claim as it is stored.
 SELECT * FROM tarry.claim WHERE environment = $1 AND key = $2;
 
--- name: answer
+-- name: end_claim_answered
 -- Save the answer of a claim that its holder still has.
 UPDATE tarry.claim SET status = $4, body = $5
  WHERE environment = $1 AND key = $2 AND holder = $3 AND status IS NULL;
 
--- name: release_claim
+-- name: end_claim_released
 -- Delete a claim that its holder still has.
 DELETE FROM tarry.claim
  WHERE environment = $1 AND key = $2 AND holder = $3 AND status IS NULL;
 
--- name: lapse_claim
+-- name: end_claim_lapsed
 -- End the time of a claim that its holder still has, so that the next caller can take it over.
 UPDATE tarry.claim SET until = 0
  WHERE environment = $1 AND key = $2 AND holder = $3 AND status IS NULL;
 
--- name: untold
+-- name: read_unsent_notices
 -- Notices that were not sent yet, after one.
 SELECT * FROM tarry.notice WHERE NOT told AND id > $1 ORDER BY id LIMIT $2;
 
--- name: told
+-- name: mark_sent
 -- Mark notices as sent.
 UPDATE tarry.notice SET told = true WHERE id = ANY($1::text[]) AND NOT told;
 
@@ -142,4 +144,4 @@ SELECT value FROM tarry.kept WHERE name = $1;
 
 -- name: keep_instead
 -- Replace a value by another one.
-UPDATE tarry.kept SET value = $2 WHERE name = $1 AND value = $3 RETURNING name;
+UPDATE tarry.kept SET value = $2 WHERE name = $1 AND value = $3;

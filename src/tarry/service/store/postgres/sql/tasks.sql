@@ -24,11 +24,11 @@ SELECT count(*) FROM tarry.task
 -- A task by its id.
 SELECT * FROM tarry.task WHERE id = $1;
 
--- name: tasks
+-- name: read_tasks
 -- An application's tasks, newest first.
 SELECT * FROM tarry.task WHERE application = $1 ORDER BY created_at DESC, id DESC;
 
--- name: task
+-- name: next_task
 -- The oldest unfinished task of the next tenant that has one, of some shards and kinds.
 SELECT * FROM tarry.task
  WHERE shard = ANY($1::integer[]) AND finished_at IS NULL AND work = ANY($2::text[])

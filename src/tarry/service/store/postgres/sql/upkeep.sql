@@ -156,7 +156,7 @@ DELETE FROM tarry.api_key
                          FOR UPDATE SKIP LOCKED))
 RETURNING id;
 
--- name: sealed
+-- name: read_sealed
 -- Endpoints with sealed values, after one.
 SELECT * FROM tarry.endpoint
  WHERE standing <> 'deleted' AND id > $1

@@ -13,6 +13,8 @@ from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow, Noting
 from tarry.service.model.task import Task
+from tarry.service.store.by_kind import RecordsByKind
+from tarry.service.store.kinds import Environment, PolicyVersion, SealedEndpoints
 from tarry.service.store.sqlite.catalogue.endpoints import (
     keep_endpoint,
     keep_noted,
@@ -27,69 +29,61 @@ from tarry.service.store.sqlite.queries import SQL
 Kept = TypeVar("Kept")
 
 
-class SqliteCatalogue:
-    """See `catalogue.Catalogue`."""
+class SqliteCatalogue(RecordsByKind):
+    """Environments, applications, endpoints and policies."""
 
     _threads: Threads
 
-    async def environments(self) -> list[str]:
-        """Return the ids of all environments."""
+    async def _environments(self) -> list[Environment]:
         return await self._threads.browse(
-            lambda db: [known for (known,) in db.execute(SQL["environments"])]
+            lambda db: [Environment(*row) for row in db.execute(SQL["read_environments"])]
         )
 
-    async def add_environment(self, environment: str) -> None:
-        """Create an environment, unless it exists."""
+    async def _create_environment(self, environment: Environment) -> None:
+        row = (environment.id, environment.policy)
         await self._threads.write(
-            lambda session: session.db.execute(SQL["add_environment"], (environment,)).fetchall()
+            lambda session: session.db.execute(SQL["create_environment"], row).fetchall()
         )
 
-    async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
-        """Create an environment, or change its policy."""
-
+    async def _put_environment(self, environment: Environment) -> None:
         def work(session: Session) -> None:
-            session.db.execute(SQL["put_environment"], (environment, policy))
-            session.db.execute(SQL["put_environment_tell"], (environment,))
+            session.db.execute(SQL["put_environment"], (environment.id, environment.policy))
+            session.db.execute(SQL["put_environment_tell"], (environment.id,))
             session.woke = True
             hit("environment.before")
 
         await self._threads.write(work)
         hit("environment.after")
 
-    async def environment_policy(self, environment: str) -> str | None:
-        """Return its policy document, if it has one."""
+    async def _environment(self, known_as: str) -> Environment:
         return await self._threads.browse(
-            lambda db: db.execute(SQL["environment_policy"], (environment,)).get
+            lambda db: Environment(known_as, db.execute(SQL["get_environment"], (known_as,)).get)
         )
 
-    async def put_application(self, application: Application) -> None:
+    async def _put_application(self, application: Application) -> None:
         """Create or replace an application."""
         await self._threads.write(lambda session: _keep_application(session, application))
         hit("application.after")
 
-    async def change_application(
-        self, application: str, change: Callable[[Application], Application]
+    async def _change_application(
+        self, environment: str, application: str, change: Callable[[Application], Application]
     ) -> Application:
-        """Apply `change` to the stored application."""
-
         def work(session: Session) -> Application:
-            document = session.db.execute(SQL["change_application"], (application,)).get
-            if document is None:
-                raise NotFound("application", application)
-            return _keep_application(session, change(rows.APPLICATION.decode(document)))
+            stored = _stored_application(session, environment, application)
+            return _keep_application(session, change(stored))
 
         changed = await self._threads.write(work)
         hit("application.after")
         return changed
 
-    async def application(self, environment: str, known_as: str) -> Application:
+    async def _application(self, environment: str, known_as: str) -> Application:
         """Return the application with this id or uid."""
-        found = await self._documents("application", (environment, known_as), rows.APPLICATION)
+        found = await self._documents("get_application", (environment, known_as), rows.APPLICATION)
         if not found:
             raise NotFound("application", known_as)
         return found[0]
 
-    async def put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
+    async def _put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
         """Create or replace an endpoint; a new endpoint gets a lane."""
 
         def work(session: Session) -> Endpoint:
@@ -111,7 +105,7 @@ class SqliteCatalogue:
         hit("endpoint.after")
         return kept
 
-    async def change_endpoint(
+    async def _change_endpoint(
         self,
         application: str,
         endpoint: str,
@@ -132,7 +126,7 @@ class SqliteCatalogue:
         hit("change.after")
         return changed
 
-    async def delete_endpoint(
+    async def _delete_endpoint(
         self, application: str, endpoint: str, *, now: float, noting: Noting | None = None
     ) -> Task:
         """Mark an endpoint DELETED; return the task that discards its deliveries."""
@@ -148,31 +142,31 @@ class SqliteCatalogue:
         hit("delete.after")
         return left
 
-    async def endpoint(self, application: str, known_as: str) -> Endpoint:
+    async def _endpoint(self, application: str, known_as: str) -> Endpoint:
         """Return the endpoint with this id or uid."""
-        found = await self._documents("endpoint", (application, known_as), rows.ENDPOINT)
+        found = await self._documents("get_endpoint", (application, known_as), rows.ENDPOINT)
         if not found:
             raise NotFound("endpoint", known_as)
         return found[0]
 
-    async def lane(self, application: str, endpoint: str) -> LaneRow:
+    async def _lane(self, application: str, endpoint: str) -> LaneRow:
         """Return an endpoint's lane."""
 
         def work(db: apsw.Connection) -> LaneRow:
-            row = db.execute(SQL["lane"], (endpoint, application)).fetchone()
+            row = db.execute(SQL["get_lane"], (endpoint, application)).fetchone()
             if row is None:
                 raise NotFound("endpoint", endpoint)
             return rows.lane_row(row)
 
         return await self._threads.browse(work)
 
-    async def delete_application(self, application: str, *, now: float) -> list[Task]:
-        """Hide an application and delete its endpoints; return their discard tasks."""
-
+    async def _delete_application(
+        self, environment: str, application: str, *, now: float
+    ) -> list[Task]:
         def work(session: Session) -> list[Task]:
             db = session.db
-            if not db.execute(SQL["delete_application"], (now, application)).fetchall():
-                raise NotFound("application", application)
+            _stored_application(session, environment, application)
+            db.execute(SQL["delete_application"], (now, application)).fetchall()
             documents = list(db.execute(SQL["add_endpoints"], (application,)))
             known = sorted(
                 (rows.ENDPOINT.decode(text) for (text,) in documents), key=lambda one: one.id
@@ -188,26 +182,25 @@ class SqliteCatalogue:
         hit("delete.after")
         return left
 
-    async def put_policy(self, version: str, document: str) -> None:
-        """Save a policy document under its version."""
-
+    async def _put_policy(self, policy: PolicyVersion) -> None:
         def work(session: Session) -> None:
-            session.db.execute(SQL["put_policy"], (version, document))
+            session.db.execute(SQL["put_policy"], (policy.version, policy.document))
             hit("policy.before")
 
         await self._threads.write(work)
         hit("policy.after")
 
-    async def policy(self, version: str) -> str:
-        """Return the document of a version."""
-
-        def work(db: apsw.Connection) -> str:
-            document = db.execute(SQL["policy"], (version,)).get
+    async def _policy(self, version: str) -> PolicyVersion:
+        def work(db: apsw.Connection) -> PolicyVersion:
+            document = db.execute(SQL["get_policy"], (version,)).get
             if document is None:
                 raise NotFound("policy", version)
-            return str(document)
+            return PolicyVersion(version, document)
 
         return await self._threads.browse(work)
+
+    async def _sealed(self, query: SealedEndpoints) -> list[Endpoint]:
+        return await self._documents("read_sealed", (query.after, query.limit), rows.ENDPOINT)
 
     async def _documents(
         self, query: str, bounds: rows.Row, decoder: json.Decoder[Kept]
@@ -221,6 +214,14 @@ def _stored(session: Session, application: str, endpoint: str) -> Endpoint:
     stored = stored_endpoint(session, endpoint)
     if stored is None or stored.application != application:
         raise NotFound("endpoint", endpoint)
+    return stored
+
+
+def _stored_application(session: Session, environment: str, application: str) -> Application:
+    document = session.db.execute(SQL["change_application"], (application,)).get
+    stored = None if document is None else rows.APPLICATION.decode(document)
+    if stored is None or stored.environment != environment:
+        raise NotFound("application", application)
     return stored
 
 

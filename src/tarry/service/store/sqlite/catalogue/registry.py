@@ -9,11 +9,11 @@ from msgspec.structs import asdict, replace
 
 from tarry.errors import Conflict, NotFound
 from tarry.service.failpoints import hit
-from tarry.service.model.claim import Claim
+from tarry.service.model.claim import Claim, ClaimEnd
 from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Key
-from tarry.service.model.lane import Notice
-from tarry.service.model.listing import FIRST, LAST, Cut
+from tarry.service.model.listing import FIRST, LAST, Cut, Found
+from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.sqlite.database import rows
 from tarry.service.store.sqlite.database.session import Session
 from tarry.service.store.sqlite.database.threads import Threads
@@ -21,24 +21,30 @@ from tarry.service.store.sqlite.queries import SQL
 
 Kept = TypeVar("Kept")
 
+_ENDS = {
+    ClaimEnd.ANSWERED: SQL["end_claim_answered"],
+    ClaimEnd.RELEASED: SQL["end_claim_released"],
+    ClaimEnd.LAPSED: SQL["end_claim_lapsed"],
+}
 
-class SqliteRegistry:
-    """See `registry.Registry`."""
+
+class SqliteRegistry(RecordsByKind):
+    """Event types, keys, kept values and claims."""
 
     _threads: Threads
 
-    async def add_event_type(self, event_type: EventType) -> None:
+    async def _create_event_type(self, event_type: EventType) -> None:
         """Add an event type that does not exist yet."""
 
         def work(session: Session) -> None:
             try:
-                session.db.execute(SQL["add_event_type"], _event_type_row(event_type))
+                session.db.execute(SQL["create_event_type"], _event_type_row(event_type))
             except apsw.ConstraintError:
                 raise Conflict("event type", event_type.name) from None
 
         await self._threads.write(work)
 
-    async def change_event_type(
+    async def _change_event_type(
         self, environment: str, name: str, change: Callable[[EventType], EventType]
     ) -> EventType:
         """Apply `change` to the stored event type."""
@@ -51,7 +57,7 @@ class SqliteRegistry:
 
         return await self._threads.write(work)
 
-    async def delete_event_type(self, environment: str, name: str) -> None:
+    async def _delete_event_type(self, environment: str, name: str) -> None:
         """Delete an event type."""
 
         def work(session: Session) -> None:
@@ -60,22 +66,22 @@ class SqliteRegistry:
 
         await self._threads.write(work)
 
-    async def event_type(self, environment: str, name: str) -> EventType:
+    async def _event_type(self, environment: str, name: str) -> EventType:
         """Return the event type of this name."""
         return await self._threads.browse(lambda db: _event_type(db, environment, name))
 
-    async def list_event_types(
-        self, environment: str, cut: Cut, *, archived: bool = False
-    ) -> list[EventType]:
+    async def _page_event_types(
+        self, environment: str, cut: Cut, *, archived: bool
+    ) -> Found[EventType]:
         """Return an environment's event types, by name."""
         ways = (
-            ("list_event_types_all", "list_event_types_all_down")
+            ("page_event_types_all", "page_event_types_all_down")
             if archived
-            else ("list_event_types", "list_event_types_down")
+            else ("page_event_types", "page_event_types_down")
         )
-        return await self._page(ways, environment, cut, rows.EVENT_TYPE)
+        return await self._page_of(ways, environment, cut, rows.EVENT_TYPE)
 
-    async def add_key(self, key: Key) -> None:
+    async def _create_key(self, key: Key) -> None:
         """Add a new key."""
         row = {
             "id": key.id,
@@ -89,7 +95,7 @@ class SqliteRegistry:
 
         def work(session: Session) -> None:
             try:
-                session.db.execute(SQL["add_key_new"], row)
+                session.db.execute(SQL["create_key"], row)
             except apsw.ConstraintError:
                 raise Conflict("key", key.id) from None
 
@@ -106,57 +112,52 @@ class SqliteRegistry:
 
         return await self._threads.browse(work)
 
-    async def revoke_key(self, environment: str, key: str, *, now: float) -> Key:
-        """Revoke a key."""
-
+    async def _change_key(self, environment: str, key: str, change: Callable[[Key], Key]) -> Key:
         def work(session: Session) -> Key:
-            document = session.db.execute(SQL["revoke_key_known"], (key,)).get
-            found = None if document is None else rows.KEY.decode(document)
-            if found is None or found.environment != environment:
+            document = session.db.execute(SQL["change_key_known"], (key,)).get
+            stored = None if document is None else rows.KEY.decode(document)
+            if stored is None or stored.environment != environment:
                 raise NotFound("key", key)
-            return _revoke(session, found, now)
+            return _keep_end(session, stored, change(stored))
 
         return await self._threads.write(work)
 
-    async def revoke_keys_of(
+    async def revoke_keys(
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
         """Revoke the keys to an application; return their number."""
 
         def work(session: Session) -> int:
-            documents = list(session.db.execute(SQL["revoke_keys_of"], (application,)))
-            found = [
+            documents = list(session.db.execute(SQL["revoke_keys"], (application,)))
+            keys = [
                 key
                 for key in (rows.KEY.decode(text) for (text,) in documents)
                 if key.revoked_at is None and (sessions is None or key.session in sessions)
             ]
-            for key in found:
-                _revoke(session, key, now, delay)
-            return len(found)
+            for key in keys:
+                _keep_end(session, key, key.revoked(now, delay))
+            return len(keys)
 
         return await self._threads.write(work)
 
-    async def list_keys(self, environment: str, cut: Cut) -> list[Key]:
+    async def _page_keys(self, environment: str, cut: Cut) -> Found[Key]:
         """Return an environment's keys, by id."""
-        ways = ("list_keys", "list_keys_down")
-        return await self._page(ways, environment, cut, rows.KEY)
+        ways = ("page_keys", "page_keys_down")
+        return await self._page_of(ways, environment, cut, rows.KEY)
 
-    async def keep(self, name: str, value: bytes) -> bytes:
-        """Save a value under a name unless one exists; return the stored value."""
+    async def keep(self, name: str, value: bytes, *, instead_of: bytes | None = None) -> bytes:
+        """Save a value under a name unless one exists, or instead of one; return the stored one."""
 
         def work(session: Session) -> bytes:
-            session.db.execute(SQL["keep"], (name, value))
-            kept: bytes = session.db.execute(SQL["keep_known"], (name,)).get
-            return kept
+            if instead_of is None:
+                session.db.execute(SQL["keep"], (name, value))
+            else:
+                bounds = {"name": name, "value": value, "of": instead_of}
+                session.db.execute(SQL["keep_instead"], bounds)
+            stored: bytes | None = session.db.execute(SQL["keep_known"], (name,)).get
+            return stored or b""
 
         return await self._threads.write(work)
-
-    async def keep_instead(self, name: str, value: bytes, *, of: bytes) -> bool:
-        """Replace the value `of` by another one; return whether `of` was still stored."""
-        told = {"name": name, "value": value, "of": of}
-        return await self._threads.write(
-            lambda session: bool(session.db.execute(SQL["keep_instead"], told).fetchall())
-        )
 
     async def claim(self, claim: Claim, *, now: float) -> Claim:
         """Claim a key for a holder, and return the claim as it is stored then."""
@@ -172,45 +173,26 @@ class SqliteRegistry:
         hit("claim.after")
         return stored
 
-    async def answer(self, claim: Claim) -> None:
-        """Save the answer of a claim, if this holder still has it."""
+    async def end_claim(self, claim: Claim, end: ClaimEnd) -> None:
+        """End a claim, if this holder still has it and it has no answer."""
 
         def work(session: Session) -> None:
-            session.db.execute(SQL["answer"], asdict(claim))
+            session.db.execute(_ENDS[end], asdict(claim))
             hit("answer.before")
 
         await self._threads.write(work)
         hit("answer.after")
 
-    async def release_claim(self, claim: Claim) -> None:
-        """Delete this holder's claim if it has no answer."""
-        await self._let_go("release_claim", claim)
-
-    async def lapse_claim(self, claim: Claim) -> None:
-        """End the time of this holder's claim at once, if it has no answer."""
-        await self._let_go("lapse_claim", claim)
-
-    async def _let_go(self, query: str, claim: Claim) -> None:
-        row = asdict(claim)
-        await self._threads.write(lambda session: session.db.execute(SQL[query], row).fetchall())
-
-    async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
-        """Return notices that were not sent yet, by id, after the id `after`."""
-        asked = {"after": after, "limit": limit}
-        return await self._threads.browse(
-            lambda db: [rows.NOTICE.decode(text) for (text,) in db.execute(SQL["untold"], asked)]
-        )
-
-    async def told(self, notices: Sequence[str]) -> None:
+    async def mark_sent(self, notices: Sequence[str]) -> None:
         """Mark notices as sent."""
         known = [(notice,) for notice in notices]
         await self._threads.write(
-            lambda session: session.db.executemany(SQL["told"], known).fetchall()
+            lambda session: session.db.executemany(SQL["mark_sent"], known).fetchall()
         )
 
-    async def _page(
+    async def _page_of(
         self, ways: tuple[str, str], environment: str, cut: Cut, decoder: json.Decoder[Kept]
-    ) -> list[Kept]:
+    ) -> Found[Kept]:
         up, down = ways
         low, high = cut.between(FIRST, LAST)
         sql, mark = (SQL[up], low) if cut.upwards else (SQL[down], high)
@@ -218,11 +200,11 @@ class SqliteRegistry:
         page = await self._threads.browse(
             lambda db: [decoder.decode(text) for (text,) in db.execute(sql, bounds)]
         )
-        return cut.in_order(page)
+        return Found(cut.in_order(page))
 
 
 def _event_type(db: apsw.Connection, environment: str, name: str) -> EventType:
-    document = db.execute(SQL["event_type"], (environment, name)).get
+    document = db.execute(SQL["get_event_type"], (environment, name)).get
     if document is None:
         raise NotFound("event type", name)
     return rows.EVENT_TYPE.decode(document)
@@ -237,8 +219,9 @@ def _event_type_row(event_type: EventType) -> dict[str, str | bool]:
     }
 
 
-def _revoke(session: Session, key: Key, now: float, delay: float = 0.0) -> Key:
-    revoked = key.revoked(now, delay)
-    asked = {"id": key.id, "ends_at": revoked.ends_at, "document": rows.document(revoked)}
-    session.db.execute(SQL["revoke_key"], asked)
-    return revoked
+def _keep_end(session: Session, stored: Key, changed: Key) -> Key:
+    """Save when a key expires or was revoked."""
+    kept = replace(stored, expires_at=changed.expires_at, revoked_at=changed.revoked_at)
+    bounds = {"id": kept.id, "ends_at": kept.ends_at, "document": rows.document(kept)}
+    session.db.execute(SQL["change_key"], bounds)
+    return kept

@@ -10,6 +10,7 @@ from tarry.errors import BacklogFull, Conflict, DiskNearlyFull, NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.message import Accepted, Message, NewMessage
+from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.sqlite.database import rows
 from tarry.service.store.sqlite.database.rows import write_rows
 from tarry.service.store.sqlite.database.session import Goal, Session, Tenant
@@ -20,8 +21,8 @@ from tarry.service.store.sqlite.queries import SQL
 Answer = Accepted | Conflict | NotFound | BacklogFull
 
 
-class SqliteOutbox:
-    """See `contract.Outbox`."""
+class SqliteIngest(RecordsByKind):
+    """See `contract.Ingest`."""
 
     _threads: Threads
 
@@ -33,7 +34,7 @@ class SqliteOutbox:
         hit("add.after")
         return answers
 
-    async def expunge(self, application: str, message: str) -> None:
+    async def _expunge_message(self, application: str, message: str) -> None:
         """Delete a message's payload."""
 
         def work(session: Session) -> None:
@@ -126,7 +127,7 @@ class Adding:
             if row is None:
                 return None
             fingerprint = row[0]
-            (first,) = map(rows.message, self._db.execute(SQL["message_numbered"], row[1:]))
+            (first,) = map(rows.message, self._db.execute(SQL["page_messages_found"], row[1:]))
         if fingerprint != new.fingerprint:
             return Conflict("message", key)
         return Accepted(first, repeated=True)

@@ -188,5 +188,5 @@ def _deliver(session: Session, lane: int, messages: Sequence[int], now: float) -
 
 def _stir(session: Session, lane: int, deliveries: int) -> None:
     """Wake a lane that got a delivery while at rest."""
-    if deliveries and not session.db.execute(SQL["lane_awake"], (lane,)).get:
+    if deliveries and not session.db.execute(SQL["advance_awake"], (lane,)).get:
         session.wake([lane])

@@ -11,7 +11,7 @@ import apsw
 
 from tarry.service.failpoints import hit
 from tarry.service.model.lane import Due, Fetched, LaneRow, Lease, Stream, Want
-from tarry.service.store.contract import NO_RECORDS, TOO_LONG, Nudge
+from tarry.service.store.contract import NO_RECORDS, TOO_LONG, Nudge, Server
 from tarry.service.store.sqlite.database import rows
 from tarry.service.store.sqlite.database.session import Session
 from tarry.service.store.sqlite.database.threads import Threads
@@ -80,18 +80,14 @@ class SqliteQueue:
         for worker in {lease.worker for lease in leases} - left:
             self._threads.lock.leave(worker)
 
-    async def workers(self) -> int:
-        """Return the number of live workers."""
-        now = self._threads.clock()
-        return await self._threads.read(lambda db: int(db.execute(SQL["workers"], (now,)).get))
-
-    async def clock(self) -> float:
+    async def server(self) -> Server:
         """Return this machine's time: all processes that open the file run on it."""
-        return self._threads.clock()
 
-    async def server_started_at(self) -> float:
-        """Return 0: a file has no server."""
-        return 0.0
+        def work(db: apsw.Connection) -> Server:
+            now = self._threads.clock()
+            return Server(now, 0.0, db.execute(SQL["server"], (now,)).get)
+
+        return await self._threads.read(work)
 
     async def awake(self, shards: Sequence[int]) -> list[int]:
         """Return the lanes of these shards that are not at rest."""
@@ -124,17 +120,14 @@ class SqliteQueue:
         """Call `nudge()` soon after a lane was woken."""
         self._threads.listen(nudge)
 
-    async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
-        """Put lanes to rest that have nothing to send; return the lanes at rest now."""
-        return await self._let(SQL["rest"], lanes, list(leases))
+    async def rest(
+        self, lanes: Mapping[int, int], leases: Iterable[Lease], *, doze: bool = False
+    ) -> set[int]:
+        """Put lanes to rest that have nothing to send, or let lanes doze; return their numbers."""
+        query, named = SQL["rest_doze" if doze else "rest"], list(leases)
 
-    async def doze(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
-        """Let the next delivery wake these lanes; return the lanes affected."""
-        return await self._let(SQL["doze"], lanes, list(leases))
-
-    async def _let(self, query: str, lanes: Mapping[int, int], leases: list[Lease]) -> set[int]:
         def work(session: Session) -> set[int]:
-            held = session.held_for(lanes, leases)
+            held = session.held_for(lanes, named)
             resting = {
                 lane
                 for lane, added in lanes.items()

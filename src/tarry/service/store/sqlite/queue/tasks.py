@@ -1,6 +1,6 @@
 """Tasks in this store: adding them, choosing the next one, saving their progress."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any  # the result of a task is JSON
 
 import apsw
@@ -13,11 +13,13 @@ from tarry.service.model.task import (
     FIRST_TENANT,
     IN_PIECES,
     REPLAYS,
+    Failure,
     Task,
     Tenant,
     Work,
     standing_for,
 )
+from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.sqlite.database import rows
 from tarry.service.store.sqlite.database.session import Session
 from tarry.service.store.sqlite.database.threads import Threads
@@ -25,8 +27,8 @@ from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.queue.advance import do_piece
 
 
-class SqliteTasks:
-    """See `tasks.Tasks`."""
+class SqliteTasks(RecordsByKind):
+    """Tasks: adding them, and doing them a piece at a time."""
 
     _threads: Threads
 
@@ -48,18 +50,20 @@ class SqliteTasks:
         hit("task.after")
         return added
 
-    async def get_task(self, task: str) -> Task:
-        """Return the task with this id."""
-        return await self._threads.browse(lambda db: _get(db, task))
+    async def _task(self, environment: str, task: str) -> Task:
+        stored = await self._threads.browse(lambda db: _get(db, task))
+        if stored.environment != environment:
+            raise NotFound("task", task)
+        return stored
 
-    async def tasks(self, application: str) -> list[Task]:
+    async def _tasks_of(self, application: str) -> list[Task]:
         """Return an application's tasks, newest first."""
         asked = (application,)
         return await self._threads.browse(
-            lambda db: [rows.TASK.decode(text) for (text,) in db.execute(SQL["tasks"], asked)]
+            lambda db: [rows.TASK.decode(text) for (text,) in db.execute(SQL["read_tasks"], asked)]
         )
 
-    async def task(
+    async def next_task(
         self,
         shards: Sequence[int],
         works: Collection[Work] = IN_PIECES,
@@ -70,7 +74,7 @@ class SqliteTasks:
         asked = (*after, rows.array(shards), rows.array(works))
 
         def work(db: apsw.Connection) -> Task | None:
-            document = db.execute(SQL["task"], asked).get
+            document = db.execute(SQL["next_task"], asked).get
             return None if document is None else rows.TASK.decode(document)
 
         return await self._threads.read(work)
@@ -93,21 +97,17 @@ class SqliteTasks:
         hit("advance.after")
         return after
 
-    async def finish(self, task: Task, data: dict[str, Any], *, now: float, lease: Lease) -> Task:
-        """Finish a task with its result."""
-        return await self._end(task, lease, lambda stored: stored.finished(data, now))
+    async def finish(
+        self, task: Task, result: dict[str, Any] | Failure, *, now: float, lease: Lease
+    ) -> Task:
+        """Finish a task with its result, or with the reason why it failed."""
 
-    async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:
-        """Finish a task that cannot be done."""
-        return await self._end(task, lease, lambda stored: stored.given_up(why, now))
-
-    async def _end(self, task: Task, lease: Lease, ended: Callable[[Task], Task]) -> Task:
         def work(session: Session) -> Task:
             if shard_of(task.application) not in session.held([lease]):
                 return task
             stored = _get(session.db, task.id)
             if stored.finished_at is None:
-                stored = ended(stored)
+                stored = stored.finished(result, now)
                 put_task(session, stored)
             return stored
 

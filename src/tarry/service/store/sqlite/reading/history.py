@@ -11,6 +11,8 @@ from tarry.service.model.delivery import Delivery, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Notice
 from tarry.service.model.message import Message
+from tarry.service.store.by_kind import RecordsByKind
+from tarry.service.store.kinds import Notices, Undelivered, UndeliveredIn
 from tarry.service.store.sqlite.catalogue.endpoints import stored_endpoint
 from tarry.service.store.sqlite.database import rows
 from tarry.service.store.sqlite.database.session import Session
@@ -21,53 +23,47 @@ LAST_LANE = 2**63 - 1
 """Sorts after every lane."""
 
 
-class SqliteHistory:
-    """See `history.History`."""
+class SqliteHistory(RecordsByKind):
+    """Messages, deliveries, attempts and notices."""
 
     _threads: Threads
 
-    async def message(self, application: str, known_as: str) -> Message:
+    async def _message(self, application: str, known_as: str) -> Message:
         """Return the message with this id or event id."""
 
         def work(db: apsw.Connection) -> Message:
             asked = {"application": application, "known_as": known_as}
-            row = db.execute(SQL["message"], asked).fetchone()
+            row = db.execute(SQL["get_message"], asked).fetchone()
             if row is None:
                 raise NotFound("message", known_as)
             return rows.message(row)
 
         return await self._threads.browse(work)
 
-    async def deliveries(self, message: str) -> list[tuple[Endpoint, Delivery]]:
+    async def _deliveries_of(self, message: str) -> list[tuple[Endpoint, Delivery]]:
         """Return all deliveries of a message, by endpoint id."""
-        return await self._deliveries("deliveries", {"message": message})
+        return await self._deliveries("read_deliveries", {"message": message})
 
-    async def undelivered(
-        self,
-        application: str,
-        *,
-        lane: int | None = None,
-        after: tuple[int, int] = (0, 0),
-        limit: int = 50,
-    ) -> list[tuple[Endpoint, Delivery]]:
-        """Return live or FAILED deliveries after `after`, by lane and sequence."""
-        first, seq = max(after, (lane or 0, 0))
-        last = LAST_LANE if lane is None else lane
-        bounds = {"application": application, "lane": first, "seq": seq, "last": last}
-        return await self._deliveries("undelivered", {**bounds, "limit": limit})
+    async def _undelivered(self, query: Undelivered) -> list[tuple[Endpoint, Delivery]]:
+        lane, seq = max(query.after, (query.lane or 0, 0))
+        bounds = {
+            "application": query.application,
+            "lane": lane,
+            "seq": seq,
+            "last": LAST_LANE if query.lane is None else query.lane,
+            "limit": query.limit,
+        }
+        return await self._deliveries("read_undelivered", bounds)
 
-    async def undelivered_in(
-        self, environment: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
-    ) -> list[tuple[Endpoint, Delivery]]:
-        """Return the same for all applications of an environment."""
-        lane, seq = after
-        bounds = {"environment": environment, "lane": lane, "seq": seq, "limit": limit}
-        return await self._deliveries("undelivered_in", bounds)
+    async def _undelivered_in(self, query: UndeliveredIn) -> list[tuple[Endpoint, Delivery]]:
+        lane, seq = query.after
+        bounds = {"environment": query.environment, "lane": lane, "seq": seq, "limit": query.limit}
+        return await self._deliveries("read_undelivered_in", bounds)
 
-    async def attempts(self, message: str) -> list[Attempt]:
+    async def _attempts_of(self, message: str) -> list[Attempt]:
         """Return all attempts of a message, by id."""
         return await self._threads.browse(
-            lambda db: [rows.attempt(row) for row in db.execute(SQL["attempts"], (message,))]
+            lambda db: [rows.attempt(row) for row in db.execute(SQL["read_attempts"], (message,))]
         )
 
     async def counts(self, lane: int) -> dict[State, int]:
@@ -76,11 +72,11 @@ class SqliteHistory:
             lambda db: {State(state): count for state, count in db.execute(SQL["counts"], (lane,))}
         )
 
-    async def notices(self, *, after: str = "", limit: int = 50) -> list[Notice]:
-        """Return notices to endpoint owners, by id, after the id `after`."""
-        bounds = (after, limit)
+    async def _notices(self, query: Notices) -> list[Notice]:
+        sql = SQL["read_unsent_notices" if query.unsent else "read_notices"]
+        bounds = (query.after, query.limit)
         return await self._threads.browse(
-            lambda db: [rows.NOTICE.decode(text) for (text,) in db.execute(SQL["notices"], bounds)]
+            lambda db: [rows.NOTICE.decode(text) for (text,) in db.execute(sql, bounds)]
         )
 
     async def cancel(self, application: str, message: str, *, now: float) -> int:
@@ -123,7 +119,7 @@ class SqliteHistory:
 
 
 def _number(session: Session, application: str, message: str) -> int:
-    number = session.db.execute(SQL["message_number"], (message, application)).get
+    number = session.db.execute(SQL["cancel_message"], (message, application)).get
     if number is None:
         raise NotFound("message", message)
     return int(number)

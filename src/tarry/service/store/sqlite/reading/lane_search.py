@@ -28,7 +28,7 @@ def first_since(db: apsw.Connection, lane: int, at: float) -> int:
 
 def _place(db: apsw.Connection, lane: int, message: str) -> tuple[int, int]:
     """Return the sequence numbers just before and just after `message` in the lane."""
-    seq = db.execute(SQL["list_deliveries_to_mark"], (message, lane)).get
+    seq = db.execute(SQL["page_deliveries_to_mark"], (message, lane)).get
     if seq is not None:
         return seq, seq
     later = _first(db, lane, lambda near: near[0] > message)
@@ -37,8 +37,8 @@ def _place(db: apsw.Connection, lane: int, message: str) -> tuple[int, int]:
 
 def _first(db: apsw.Connection, lane: int, yes: Callable[[rows.Row], bool]) -> int:
     """Return the sequence number of the first delivery in the lane that satisfies `yes`."""
-    search = BinarySearch(db.execute(SQL["list_deliveries_to_last"], (lane,)).get or 0)
+    search = BinarySearch(db.execute(SQL["page_deliveries_to_last"], (lane,)).get or 0)
     while (middle := search.middle) is not None:
-        near = db.execute(SQL["list_deliveries_to_near"], (lane, middle)).fetchone()
+        near = db.execute(SQL["page_deliveries_to_near"], (lane, middle)).fetchone()
         search.answer(middle, yes=near is None or yes(near))
     return search.first

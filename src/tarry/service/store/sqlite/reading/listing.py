@@ -20,7 +20,9 @@ from tarry.service.model.listing import (
     MessageFilter,
 )
 from tarry.service.model.message import Message
-from tarry.service.model.task import Task, Work
+from tarry.service.model.task import Task
+from tarry.service.store.by_kind import RecordsByKind
+from tarry.service.store.kinds import Tasks
 from tarry.service.store.paged_search import (
     UNDELIVERED,
     count_rows,
@@ -39,33 +41,33 @@ Bounds = dict[str, Any]
 """The parameters of a query: text, numbers and None."""
 
 
-class SqliteListing:
-    """See `listing.Listing`."""
+class SqliteListing(RecordsByKind):
+    """Lists and counts."""
 
     _threads: Threads
 
-    async def list_applications(self, environment: str, cut: Cut) -> list[Application]:
+    async def _page_applications(self, environment: str, cut: Cut) -> Found[Application]:
         """Return an environment's applications."""
         bounds = {"environment": environment}
-        return await self._listed("list_applications", cut, bounds, rows.APPLICATION.decode)
+        return await self._listed("page_applications", cut, bounds, rows.APPLICATION.decode)
 
-    async def list_endpoints(self, application: str, cut: Cut) -> list[Endpoint]:
+    async def _page_endpoints(self, application: str, cut: Cut) -> Found[Endpoint]:
         """Return an application's endpoints."""
         bounds = {"application": application}
-        return await self._listed("list_endpoints", cut, bounds, rows.ENDPOINT.decode)
+        return await self._listed("page_endpoints", cut, bounds, rows.ENDPOINT.decode)
 
-    async def list_messages(
+    async def _page_messages(
         self, application: str, cut: Cut, wanted: MessageFilter
     ) -> Found[Message]:
         """Return an application's messages."""
         bounds = {"application": application, **_chosen(wanted)}
         low, high = cut.between(*wanted.span(MESSAGE))
-        found, left_at = await self._look("list_messages", low, high, cut, bounds)
+        found, left_at = await self._look("page_messages", low, high, cut, bounds)
         places = [(number,) for _, _, number in found]
-        messages = await self._found("message_numbered", places, rows.message)
+        messages = await self._found("page_messages_found", places, rows.message)
         return Found(messages, left_at)
 
-    async def list_deliveries_to(
+    async def _page_deliveries_to(
         self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
     ) -> Found[tuple[Message, Delivery]]:
         """Return an endpoint's deliveries with their messages, by the lane's sequence number."""
@@ -80,43 +82,43 @@ class SqliteListing:
             **_chosen(wanted.message),
         }
         rare = states is not None and states <= UNDELIVERED
-        query = "list_deliveries_to_undelivered" if rare else "list_deliveries_to"
+        query = "page_deliveries_to_undelivered" if rare else "page_deliveries_to"
         low, high = await self._threads.browse(lambda db: span(db, lane, cut, wanted.message))
         found, left_at = await self._look(query, low, high, cut, bounds, mark=2)
         places = [(lane, row[0]) for row in found]
-        here = await self._found("list_deliveries_to_found", places, rows.message_with_delivery)
+        here = await self._found("page_deliveries_to_found", places, rows.message_with_delivery)
         return Found(here, left_at)
 
-    async def list_attempts_to(
+    async def _page_attempts_to(
         self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
     ) -> Found[tuple[Attempt, Message]]:
         """Return the attempts made at an endpoint, with their messages."""
         bounds = {"lane": endpoint.lane, **_come_out(wanted)}
         low, high = cut.between(*wanted.message.span(ATTEMPT))
-        found, left_at = await self._look("list_attempts_to", low, high, cut, bounds)
+        found, left_at = await self._look("page_attempts_to", low, high, cut, bounds)
         places = [(endpoint.lane, row[0]) for row in found]
-        made = await self._found("list_attempts_to_found", places, rows.attempt_with_message)
+        made = await self._found("page_attempts_to_found", places, rows.attempt_with_message)
         return Found(made, left_at)
 
-    async def list_attempts_of(
+    async def _page_attempts_of(
         self, message: str, cut: Cut, wanted: AttemptFilter
     ) -> Found[tuple[Attempt, Endpoint]]:
         """Return the attempts at a message, with their endpoints."""
         bounds = {"message": message, **_come_out(wanted)}
         low, high = cut.between(*wanted.message.span(ATTEMPT))
-        found, left_at = await self._look("list_attempts_of", low, high, cut, bounds)
+        found, left_at = await self._look("page_attempts_of", low, high, cut, bounds)
         places = [(message, row[0]) for row in found]
-        made = await self._found("attempt", places, rows.attempt_with_endpoint)
+        made = await self._found("get_attempt", places, rows.attempt_with_endpoint)
         return Found(made, left_at)
 
-    async def attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
+    async def _attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
         """Return one attempt at a message."""
-        found = await self._found("attempt", [(message, attempt)], rows.attempt_with_endpoint)
+        found = await self._found("get_attempt", [(message, attempt)], rows.attempt_with_endpoint)
         if not found:
             raise NotFound("attempt", attempt)
         return found[0]
 
-    async def expunge_attempt(self, message: str, attempt: str) -> None:
+    async def _expunge_attempt(self, message: str, attempt: str) -> None:
         """Replace the stored response of an attempt by EXPUNGED."""
 
         def work(session: Session) -> None:
@@ -126,13 +128,10 @@ class SqliteListing:
 
         await self._threads.write(work)
 
-    async def list_tasks(
-        self, environment: str, cut: Cut, *, work: Work | None = None, finished: bool | None = None
-    ) -> list[Task]:
-        """Return an environment's tasks."""
-        named = None if work is None else work.value
-        bounds = {"environment": environment, "work": named, "finished": finished}
-        return await self._listed("list_tasks", cut, bounds, rows.TASK.decode)
+    async def _page_tasks(self, kind: Tasks, cut: Cut) -> Found[Task]:
+        work = None if kind.work is None else kind.work.value
+        bounds = {"environment": kind.environment, "work": work, "finished": kind.finished}
+        return await self._listed("page_tasks", cut, bounds, rows.TASK.decode)
 
     async def count_deliveries(
         self, endpoint: Endpoint, *, since: float, until: float
@@ -160,15 +159,14 @@ class SqliteListing:
 
     async def _listed(
         self, query: str, cut: Cut, bounds: Bounds, decode: Callable[[str], Value]
-    ) -> list[Value]:
+    ) -> Found[Value]:
         """Return a page of a list that is short enough for one query."""
         low, high = cut.between(FIRST, LAST)
         asked = {**bounds, "low": low, "high": high, "limit": cut.limit}
-        return await self._threads.browse(
-            lambda db: cut.in_order(
-                [decode(text) for (text,) in db.execute(_along(query, cut), asked)]
-            )
+        entries = await self._threads.browse(
+            lambda db: [decode(text) for (text,) in db.execute(_along(query, cut), asked)]
         )
+        return Found(cut.in_order(entries))
 
     async def _look(  # noqa: PLR0913  a list and a part of it
         self, query: str, low: Key, high: Key, cut: Cut, bounds: Bounds, *, mark: int = 0
@@ -234,14 +232,14 @@ def _come_out(wanted: AttemptFilter) -> Bounds:
 DOWN = {
     query: downwards(SQL[query])
     for query in (
-        "list_applications",
-        "list_endpoints",
-        "list_messages",
-        "list_deliveries_to",
-        "list_deliveries_to_undelivered",
-        "list_attempts_to",
-        "list_attempts_of",
-        "list_tasks",
+        "page_applications",
+        "page_endpoints",
+        "page_messages",
+        "page_deliveries_to",
+        "page_deliveries_to_undelivered",
+        "page_attempts_to",
+        "page_attempts_of",
+        "page_tasks",
     )
 }
 """The same queries in descending order."""

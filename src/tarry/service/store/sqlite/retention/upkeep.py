@@ -6,10 +6,8 @@ from pathlib import Path
 import apsw
 
 from tarry.service.failpoints import hit
-from tarry.service.model.endpoint import Endpoint
 from tarry.service.store.contract import Retention
 from tarry.service.store.old_rows import OldRows
-from tarry.service.store.sqlite.database import rows
 from tarry.service.store.sqlite.database.own_thread import in_own_thread
 from tarry.service.store.sqlite.database.session import Session
 from tarry.service.store.sqlite.database.threads import Threads
@@ -54,13 +52,6 @@ class SqliteUpkeep:
         swept = await self._threads.write(work)
         hit("sweep.after")
         return swept
-
-    async def sealed(self, *, after: str = "", limit: int = 100) -> list[Endpoint]:
-        """Return endpoints with sealed values, by id, after the id `after`."""
-        bounds = (after, limit)
-        return await self._threads.browse(
-            lambda db: [rows.ENDPOINT.decode(text) for (text,) in db.execute(SQL["sealed"], bounds)]
-        )
 
     async def backup(self, target: Path) -> None:
         """Write a consistent copy while the store is in use."""

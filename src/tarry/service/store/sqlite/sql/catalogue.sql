@@ -1,12 +1,12 @@
 -- Environments, applications, endpoints and policies.
 
--- name: environments
+-- name: read_environments
 -- Every environment.
-SELECT id FROM environment ORDER BY id;
+SELECT id, policy FROM environment ORDER BY id;
 
--- name: add_environment
+-- name: create_environment
 -- Create an environment, unless it exists.
-INSERT INTO environment (id) VALUES (:environment) ON CONFLICT DO NOTHING;
+INSERT INTO environment (id, policy) VALUES (:environment, :policy) ON CONFLICT DO NOTHING;
 
 -- name: put_environment
 -- Create an environment, or change its policy.
@@ -24,7 +24,7 @@ SELECT lane.shard, lane.number
  CROSS JOIN application ON application.id = endpoint.application
  WHERE application.environment = :environment;
 
--- name: environment_policy
+-- name: get_environment
 -- An environment's policy document.
 SELECT policy FROM environment WHERE id = :environment;
 
@@ -52,7 +52,7 @@ UPDATE application SET version = version + 1 WHERE id = :application;
 -- again.
 UPDATE lane SET version = version + 1 WHERE number = :lane;
 
--- name: application
+-- name: get_application
 -- The application with an id or, if there is none, a uid.
 SELECT document
   FROM application
@@ -98,7 +98,7 @@ VALUES (:id, :application, :uid, :lane, :standing, :sealed, :document)
    SET uid = excluded.uid, standing = excluded.standing, sealed = excluded.sealed,
        document = excluded.document;
 
--- name: endpoint
+-- name: get_endpoint
 -- The endpoint with an id or, if there is none, a uid.
 SELECT document
   FROM endpoint
@@ -118,6 +118,6 @@ SELECT environment FROM application WHERE id = :application;
 INSERT INTO policy (version, document) VALUES (:version, :document)
     ON CONFLICT (version) DO UPDATE SET document = excluded.document;
 
--- name: policy
+-- name: get_policy
 -- The policy document of a version.
 SELECT document FROM policy WHERE version = :version;

@@ -1,6 +1,6 @@
 -- Messages, deliveries and attempts.
 
--- name: message
+-- name: get_message
 -- The message with an id or, if there is none, an event id.
 SELECT id, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at,
        payload_until, content_type
@@ -13,18 +13,18 @@ SELECT id, application, event_type, payload, event_id, channels, tags, accepted_
  WHERE application = :application AND event_id = :known_as
  LIMIT 1;
 
--- name: message_numbered
+-- name: page_messages_found
 -- The message with a number.
 SELECT id, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at,
        payload_until, content_type
   FROM message
  WHERE number = :number;
 
--- name: message_number
+-- name: cancel_message
 -- The number of an application's message.
 SELECT number FROM message WHERE id = :message AND application = :application;
 
--- name: deliveries
+-- name: read_deliveries
 -- All deliveries of a message, with their endpoints.
 SELECT endpoint.document, delivery.lane, delivery.seq, message.id, delivery.state, delivery.reason,
        delivery.attempts, delivery.tries, delivery.memory, delivery.due_at, delivery.accepted_at,
@@ -35,7 +35,7 @@ SELECT endpoint.document, delivery.lane, delivery.seq, message.id, delivery.stat
  WHERE message.id = :message
  ORDER BY endpoint.id;
 
--- name: undelivered
+-- name: read_undelivered
 -- Live or failed deliveries of an application after one, by lane and sequence: two streams in that
 -- order are merged.
 SELECT endpoint.document, endpoint.lane AS lane, delivery.seq AS seq, message.id, delivery.state,
@@ -59,7 +59,7 @@ SELECT endpoint.document, endpoint.lane AS lane, delivery.seq AS seq, message.id
  ORDER BY lane, seq
  LIMIT :limit;
 
--- name: undelivered_in
+-- name: read_undelivered_in
 -- The same for all applications of an environment that are not hidden, lane by lane.
 SELECT endpoint.document, endpoint.lane AS lane, delivery.seq AS seq, message.id, delivery.state,
        delivery.reason, delivery.attempts, delivery.tries, delivery.memory, delivery.due_at,
@@ -86,7 +86,7 @@ SELECT endpoint.document, endpoint.lane AS lane, delivery.seq AS seq, message.id
  ORDER BY lane, seq
  LIMIT :limit;
 
--- name: attempts
+-- name: read_attempts
 -- All attempts of a message.
 SELECT attempt.id, attempt.lane, message.id, attempt.number, attempt.at, attempt.took, attempt.url,
        attempt.status, attempt.kind, attempt.detail, attempt.body, attempt."trigger",
@@ -100,7 +100,7 @@ SELECT attempt.id, attempt.lane, message.id, attempt.number, attempt.at, attempt
 -- How many deliveries of a lane are in each state.
 SELECT state, count(*) FROM delivery WHERE lane = :lane GROUP BY state;
 
--- name: notices
+-- name: read_notices
 -- Notices to endpoint owners, after an id.
 SELECT document FROM notice WHERE id > :after ORDER BY id LIMIT :limit;
 

@@ -46,7 +46,7 @@ UPDATE shard SET worker = NULL, until = 0 WHERE number = :shard;
 -- The workers that still own a shard.
 SELECT DISTINCT worker FROM shard WHERE worker IS NOT NULL;
 
--- name: workers
+-- name: server
 -- How many workers are alive.
 SELECT count(*) FROM worker WHERE until > :now;
 
@@ -74,7 +74,7 @@ RETURNING lane;
 -- Mark a lane as neither at rest nor dozing.
 UPDATE lane SET awake = 1, dozing = 0 WHERE number = :lane AND (NOT awake OR dozing);
 
--- name: lane_awake
+-- name: advance_awake
 -- Whether a lane is awake and does not doze.
 SELECT awake AND NOT dozing FROM lane WHERE number = :lane;
 
@@ -97,7 +97,7 @@ UPDATE lane
    AND NOT EXISTS (SELECT 1 FROM resend WHERE lane = :lane)
 RETURNING number;
 
--- name: doze
+-- name: rest_doze
 -- Let the next delivery wake a lane, unless it has more deliveries than its owner knows.
 UPDATE lane SET dozing = 1 WHERE number = :lane AND added <= :added RETURNING number;
 
@@ -111,7 +111,7 @@ SELECT endpoint.document, application.document, lane_state.known, lane.added, la
   JOIN lane_state ON lane_state.lane = endpoint.lane
  WHERE endpoint.lane = :lane;
 
--- name: lane
+-- name: get_lane
 -- An endpoint's lane.
 SELECT endpoint.document, application.document, lane_state.known, lane.added, lane_state.ended,
        lane.version

@@ -27,7 +27,7 @@ attempt.id, attempt.lane, message.id, attempt.number, attempt.at, attempt.took, 
        AND (:made_in IS NULL OR attempt.lane = :made_in)
        AND {message_fits}
 
--- name: list_applications
+-- name: page_applications
 -- An environment's applications.
 SELECT document
   FROM application
@@ -35,7 +35,7 @@ SELECT document
  ORDER BY id
  LIMIT :limit;
 
--- name: list_endpoints
+-- name: page_endpoints
 -- An application's endpoints.
 SELECT document
   FROM endpoint INDEXED BY endpoint_application
@@ -43,7 +43,7 @@ SELECT document
  ORDER BY id
  LIMIT :limit;
 
--- name: list_messages
+-- name: page_messages
 -- An application's messages, and whether each has the requested channel, tag and event type.
 SELECT id,
        {message_fits},
@@ -53,7 +53,7 @@ SELECT id,
  ORDER BY id
  LIMIT :limit;
 
--- name: list_deliveries_to
+-- name: page_deliveries_to
 -- A lane's deliveries, and whether each has the requested state, tries, message and range of ids.
 SELECT delivery.seq,
        message.id > :first AND message.id < :last
@@ -67,7 +67,7 @@ SELECT delivery.seq,
  ORDER BY delivery.seq
  LIMIT :limit;
 
--- name: list_deliveries_to_undelivered
+-- name: page_deliveries_to_undelivered
 -- The same for deliveries in all states but delivered: three streams in the lane's order are
 -- merged.
 SELECT piece.seq,
@@ -94,7 +94,7 @@ SELECT piece.seq,
  ORDER BY piece.seq
  LIMIT :limit;
 
--- name: list_deliveries_to_found
+-- name: page_deliveries_to_found
 -- A delivery with its message.
 SELECT delivery.lane, delivery.seq, message.id, delivery.state, delivery.reason, delivery.attempts,
        delivery.tries, delivery.memory, delivery.due_at, delivery.accepted_at, delivery.ended_at,
@@ -103,18 +103,18 @@ SELECT delivery.lane, delivery.seq, message.id, delivery.state, delivery.reason,
   JOIN message ON message.number = delivery.message
  WHERE delivery.lane = :lane AND delivery.seq = :seq;
 
--- name: list_deliveries_to_mark
+-- name: page_deliveries_to_mark
 -- The sequence number of a message in a lane.
 SELECT delivery.seq
   FROM message
   JOIN delivery ON delivery.message = message.number
  WHERE message.id = :message AND delivery.lane = :lane;
 
--- name: list_deliveries_to_last
+-- name: page_deliveries_to_last
 -- The last sequence number of a lane.
 SELECT seq FROM delivery WHERE lane = :lane ORDER BY seq DESC LIMIT 1;
 
--- name: list_deliveries_to_near
+-- name: page_deliveries_to_near
 -- The first delivery from a sequence number on: its message, and when it was accepted.
 SELECT message.id, delivery.accepted_at
   FROM delivery
@@ -123,7 +123,7 @@ SELECT message.id, delivery.accepted_at
  ORDER BY delivery.seq
  LIMIT 1;
 
--- name: list_attempts_to
+-- name: page_attempts_to
 -- Attempts in a lane, and whether each has the requested result and a message that fits.
 SELECT attempt.id,
        {attempt_fits}
@@ -133,7 +133,7 @@ SELECT attempt.id,
  ORDER BY attempt.id
  LIMIT :limit;
 
--- name: list_attempts_to_found
+-- name: page_attempts_to_found
 -- An attempt with its message.
 SELECT {whole_attempt},
        {whole_message}
@@ -141,7 +141,7 @@ SELECT {whole_attempt},
   JOIN message ON message.number = attempt.message
  WHERE attempt.lane = :lane AND attempt.id = :attempt;
 
--- name: list_attempts_of
+-- name: page_attempts_of
 -- Attempts at a message, and whether each has the requested result and the message fits.
 SELECT attempt.id,
        {attempt_fits}
@@ -151,7 +151,7 @@ SELECT attempt.id,
  ORDER BY attempt.id
  LIMIT :limit;
 
--- name: attempt
+-- name: get_attempt
 -- One attempt at a message, after its endpoint.
 SELECT endpoint.document,
        {whole_attempt}
@@ -167,7 +167,7 @@ UPDATE attempt
  WHERE message = (SELECT number FROM message WHERE id = :message) AND id = :attempt
 RETURNING id;
 
--- name: list_tasks
+-- name: page_tasks
 -- An environment's tasks of one kind or all, finished or not.
 SELECT task.document
   FROM task INDEXED BY task_environment

@@ -1,6 +1,6 @@
 -- Data of the HTTP API.
 
--- name: add_event_type
+-- name: create_event_type
 -- Add an event type.
 INSERT INTO event_type (environment, name, archived, document)
 VALUES (:environment, :name, :archived, :document);
@@ -15,11 +15,11 @@ UPDATE event_type
 -- Delete an event type.
 DELETE FROM event_type WHERE environment = :environment AND name = :name RETURNING name;
 
--- name: event_type
+-- name: get_event_type
 -- An event type by its name.
 SELECT document FROM event_type WHERE environment = :environment AND name = :name;
 
--- name: list_event_types
+-- name: page_event_types
 -- Event types that are not archived, by name, after one.
 SELECT document
   FROM event_type INDEXED BY event_type_listed
@@ -27,7 +27,7 @@ SELECT document
  ORDER BY name
  LIMIT :limit;
 
--- name: list_event_types_down
+-- name: page_event_types_down
 -- The same before one, in descending order.
 SELECT document
   FROM event_type INDEXED BY event_type_listed
@@ -35,7 +35,7 @@ SELECT document
  ORDER BY name DESC
  LIMIT :limit;
 
--- name: list_event_types_all
+-- name: page_event_types_all
 -- All event types by name, after one.
 SELECT document
   FROM event_type
@@ -43,7 +43,7 @@ SELECT document
  ORDER BY name
  LIMIT :limit;
 
--- name: list_event_types_all_down
+-- name: page_event_types_all_down
 -- The same before one, in descending order.
 SELECT document
   FROM event_type
@@ -51,7 +51,7 @@ SELECT document
  ORDER BY name DESC
  LIMIT :limit;
 
--- name: add_key_new
+-- name: create_key
 -- Add a new key.
 INSERT INTO api_key (id, environment, hash, application, session, ends_at, document)
 VALUES (:id, :environment, :hash, :application, :session, :ends_at, :document);
@@ -60,21 +60,21 @@ VALUES (:id, :environment, :hash, :application, :session, :ends_at, :document);
 -- A key by its hash.
 SELECT document FROM api_key WHERE hash = :hash;
 
--- name: revoke_key
+-- name: change_key
 -- Save a key after it was revoked.
 UPDATE api_key SET ends_at = :ends_at, document = :document WHERE id = :id;
 
--- name: revoke_key_known
+-- name: change_key_known
 -- A key by its id.
 SELECT document FROM api_key WHERE id = :id;
 
--- name: revoke_keys_of
+-- name: revoke_keys
 -- The keys to an application.
 SELECT document
   FROM api_key INDEXED BY api_key_application
  WHERE application = :application;
 
--- name: list_keys
+-- name: page_keys
 -- The keys to an environment, after one.
 SELECT document
   FROM api_key INDEXED BY api_key_listed
@@ -82,7 +82,7 @@ SELECT document
  ORDER BY id
  LIMIT :limit;
 
--- name: list_keys_down
+-- name: page_keys_down
 -- The same before one, in descending order.
 SELECT document
   FROM api_key INDEXED BY api_key_listed
@@ -104,24 +104,24 @@ SELECT environment, key, fingerprint, at, holder, until, status, body
   FROM claim
  WHERE environment = :environment AND key = :key;
 
--- name: answer
+-- name: end_claim_answered
 -- Save the answer of a claim that its holder still has.
 UPDATE claim
    SET status = :status, body = :body
  WHERE environment = :environment AND key = :key AND holder = :holder AND status IS NULL;
 
--- name: release_claim
+-- name: end_claim_released
 -- Delete a claim that its holder still has.
 DELETE FROM claim
  WHERE environment = :environment AND key = :key AND holder = :holder AND status IS NULL;
 
--- name: lapse_claim
+-- name: end_claim_lapsed
 -- End the time of a claim that its holder still has, so that the next caller can take it over.
 UPDATE claim
    SET until = 0
  WHERE environment = :environment AND key = :key AND holder = :holder AND status IS NULL;
 
--- name: untold
+-- name: read_unsent_notices
 -- Notices that were not sent yet, after one.
 SELECT document
   FROM notice INDEXED BY notice_untold
@@ -129,7 +129,7 @@ SELECT document
  ORDER BY id
  LIMIT :limit;
 
--- name: told
+-- name: mark_sent
 -- Mark a notice as sent.
 UPDATE notice SET told = 1 WHERE id = :notice AND NOT told;
 
@@ -143,4 +143,4 @@ SELECT value FROM kept WHERE name = :name;
 
 -- name: keep_instead
 -- Replace a value by another one.
-UPDATE kept SET value = :value WHERE name = :name AND value = :of RETURNING name;
+UPDATE kept SET value = :value WHERE name = :name AND value = :of;

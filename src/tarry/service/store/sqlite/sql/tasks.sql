@@ -19,11 +19,11 @@ SELECT document
 -- A task by id.
 SELECT document FROM task WHERE id = :task;
 
--- name: tasks
+-- name: read_tasks
 -- An application's tasks, newest first.
 SELECT document FROM task WHERE application = :application ORDER BY created_at DESC, id DESC;
 
--- name: task
+-- name: next_task
 -- The oldest unfinished task of the next tenant that has one, of some shards and kinds.
 SELECT document
   FROM task INDEXED BY task_turn

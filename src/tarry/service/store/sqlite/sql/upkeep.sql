@@ -89,7 +89,7 @@ DELETE FROM api_key
  WHERE id IN (SELECT id FROM api_key INDEXED BY api_key_ended
                WHERE application IS NOT NULL AND ends_at < :before ORDER BY ends_at LIMIT :limit);
 
--- name: sealed
+-- name: read_sealed
 -- Endpoints with sealed values, after one.
 SELECT document
   FROM endpoint INDEXED BY endpoint_sealed

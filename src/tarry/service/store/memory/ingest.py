@@ -9,14 +9,15 @@ from tarry.service.model.application import Application
 from tarry.service.model.delivery import LIVE, Delivery, Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.message import Accepted, Message, NewMessage
+from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.lane import Lane
 
 Result = Accepted | Conflict | NotFound | BacklogFull
 
 
-class MemoryOutbox:
-    """See `contract.Outbox`."""
+class MemoryIngest(RecordsByKind):
+    """See `contract.Ingest`."""
 
     _data: Data
     _most_waiting: int | None
@@ -25,7 +26,7 @@ class MemoryOutbox:
         """Accept messages; return one result for each."""
         return [self._add(new) for new in messages]
 
-    async def expunge(self, application: str, message: str) -> None:
+    async def _expunge_message(self, application: str, message: str) -> None:
         """Delete a message's payload."""
         found = self._data.message(application, message)
         self._data.messages[message] = replace(found, payload=None)

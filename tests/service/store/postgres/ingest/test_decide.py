@@ -6,7 +6,8 @@ import pytest
 
 from tarry.errors import Conflict
 from tarry.service.model.message import Accepted
-from tarry.service.store.postgres.ingest.claims import Name, _Claims
+from tarry.service.store.kinds import Messages
+from tarry.service.store.postgres.ingest.decide import Name, _Decision
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import ENVIRONMENT, NOON, a_message, new_message
 from tarry.testing.store_contract.scene import Scene
@@ -85,14 +86,14 @@ async def test_a_key_that_was_swept_while_it_was_looked_at_is_taken_anew(
     scene: Scene, store: PostgresStore, tarry_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await scene.add(key="k", fingerprint=b"1")
-    look = _Claims._answer_known  # noqa: SLF001  between two statements
+    look = _Decision._answer_known  # noqa: SLF001  between two statements
 
-    async def sweep_and_look(claims: _Claims, places: dict[Name, int]) -> None:
+    async def sweep_and_look(decision: _Decision, places: dict[Name, int]) -> None:
         with psycopg.connect(tarry_url) as other:
             other.execute("DELETE FROM tarry.key")
-        await look(claims, places)
+        await look(decision, places)
 
-    monkeypatch.setattr(_Claims, "_answer_known", sweep_and_look)
+    monkeypatch.setattr(_Decision, "_answer_known", sweep_and_look)
     new = new_message(scene.application, key="k", fingerprint=b"1")
     assert await store.add([new]) == [Accepted(new.message)]
     monkeypatch.undo()
@@ -141,5 +142,5 @@ async def test_a_message_whose_id_is_there_already_changes_nothing(
     again = a_message(scene.application, id=message.id, payload=b"other", accepted_at=NOON)
     with pytest.raises(Exception, match=r"message_\w+pkey"):
         await store.add([new_message(scene.application, id=again.id, payload=b"other")])
-    assert await store.message(scene.application.id, message.id) == message
+    assert await store.get(Messages(scene.application.id), message.id) == message
     assert len(await scene.due()) == 1

@@ -33,7 +33,7 @@ async def decide(
     if len(parts) > 1:
         await _lock_names(connection, tenants, messages)
     for part in parts:
-        results += await _Claims(connection, tenants, part, used, limited=limited).decide()
+        results += await _Decision(connection, tenants, part, used, limited=limited).decide()
     return results
 
 
@@ -94,7 +94,7 @@ def _parts(
     yield messages[start:]
 
 
-class _Claims:
+class _Decision:
     """Decides on messages with different keys and different event ids."""
 
     def __init__(
