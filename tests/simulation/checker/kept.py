@@ -93,8 +93,9 @@ def _may_fail(facts: Facts, message: str, endpoint: str, delivery: Delivery) -> 
         case Reason.GONE:
             return GONE in statuses
         case Reason.AGED:
+            accepted_at = facts.accepted[message].at
             stepped = sum(abs(fault.seconds) for fault in facts.faults)
-            lived = facts.ending.at - facts.accepted[message].at + stepped
+            lived = facts.ending.at - accepted_at + _held_up(facts, accepted_at) + stepped
             return lived >= oldest_allowed(facts, endpoint) - CLOCKS_DIFFER
         case Reason.EXHAUSTED:
             allowed = attempts_allowed(facts, endpoint, least=True)
@@ -103,6 +104,22 @@ def _may_fail(facts: Facts, message: str, endpoint: str, delivery: Delivery) -> 
             return failed >= allowed and not used_up
         case _:
             return False
+
+
+def _held_up(facts: Facts, accepted_at: float) -> float:
+    """Return how many seconds a message may have waited for its commit at a store that was stuck.
+
+    Its age counts from its request to the API.
+    """
+    stuck = (fault for fault in facts.faults if fault.kind == "stuck")
+    return max(
+        (
+            accepted_at - fault.at
+            for fault in stuck
+            if fault.process in {None, "api"} and fault.at <= accepted_at <= fault.until + 1
+        ),
+        default=0.0,
+    )
 
 
 def _used_up_by_outage(facts: Facts, message: str, endpoint: str, attempts: float) -> bool:

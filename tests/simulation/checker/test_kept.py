@@ -154,3 +154,15 @@ def test_an_outage_takes_longer_to_notice_where_half_fail_by_chance() -> None:
 
     assert not breaks(12)
     assert breaks(24)
+
+
+def test_a_message_whose_commit_was_held_up_may_be_too_old_soon_after_it() -> None:
+    policy = '{"version": 1, "within": 12}'
+    aged = delivery(TWO, State.FAILED, Reason.AGED)
+    log = [added(policy=policy), *story(), accepted(21, TWO)]
+    stuck = Fault(at=5, until=20.5, kind="stuck")
+    end = replace(ending(delivery(), aged), at=24.0)
+    assert "ended without cause" in rules(log, end)
+    assert "ended without cause" not in rules([*log, stuck], end)
+    for other in (replace(stuck, at=18), replace(stuck, until=19), replace(stuck, process="w")):
+        assert "ended without cause" in rules([*log, other], end)
