@@ -41,11 +41,13 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):  # it holds only value
 class LaneRow(Struct, frozen=True, kw_only=True):
     """A lane as it is stored. The deliveries that were `added` and have not `ended` are waiting.
 
-    `version` grows with every change of the endpoint or the application, by any caller.
+    `version` grows with every change of the endpoint or the application, by any caller. `policy` is
+    the policy document of the environment, if it has one.
     """
 
     endpoint: Endpoint
     application: Application
+    policy: str | None = None
     known: Known = Known()
     added: int = 0
     ended: int = 0

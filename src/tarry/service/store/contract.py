@@ -152,7 +152,7 @@ class Queue(Protocol):
         """
 
     async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
-        """Return these lanes with their endpoints and applications, without lanes that are gone."""
+        """Return these lanes, each with all that applies to it, without lanes that are gone."""
 
     async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
         """Return deliveries that these lanes can send next, in the order of the wants and streams.

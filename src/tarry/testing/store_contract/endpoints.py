@@ -9,7 +9,14 @@ from tarry.service.model.endpoint import Endpoint, Secret, Standing
 from tarry.service.model.lane import Change, Known, LaneRow
 from tarry.service.model.listing import Cut
 from tarry.service.model.task import discarding
-from tarry.service.store.kinds import AllDeliveriesOf, Endpoints, Lanes, SealedEndpoints, Tasks
+from tarry.service.store.kinds import (
+    AllDeliveriesOf,
+    Endpoints,
+    Environment,
+    Lanes,
+    SealedEndpoints,
+    Tasks,
+)
 from tarry.testing.samples import (
     ENVIRONMENT,
     NOON,
@@ -118,6 +125,14 @@ class EndpointsContract(Topic):
         )
         found = await scene.store.read(AllDeliveriesOf(message.id))
         assert [(to, one.state) for to, one in found] == [(gone, State.READY)]
+
+    async def test_a_lane_has_the_policy_of_its_environment(self, scene: Scene) -> None:
+        assert (await scene.row()).policy is None
+        await scene.store.put(Environment(ENVIRONMENT, "{}"))
+        await scene.store.put(Environment("org_other", "[]"))
+        assert (await scene.row()).policy == "{}"
+        (row,) = await scene.store.lanes([scene.lane])
+        assert row.policy == "{}"
 
     async def test_an_endpoint_is_changed_as_it_is_by_now(self, scene: Scene) -> None:
         store, application = scene.store, scene.application.id

@@ -69,7 +69,7 @@ class LanePlace(Place):
         )
         lane = Lane(
             row,
-            config(row, seals=_SEALS, egress=_EGRESS, fallback=_POLICY, environment=None),
+            config(row, seals=_SEALS, egress=_EGRESS, fallback=_POLICY),
             context=self.context,
             work=self.work,
             held=HeldLease(Lease(0, 1, "here"), until=NOON + 1e6),

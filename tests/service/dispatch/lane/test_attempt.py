@@ -55,8 +55,8 @@ def fitted(
     environment: str | None = None,
     seals: Seals = SEALS,
 ) -> LaneConfig:
-    row = LaneRow(endpoint=endpoint, application=application)
-    return config(row, seals=seals, egress=Egress.of(), fallback=FALLBACK, environment=environment)
+    row = LaneRow(endpoint=endpoint, application=application, policy=environment)
+    return config(row, seals=seals, egress=Egress.of(), fallback=FALLBACK)
 
 
 def named(name: str) -> str:

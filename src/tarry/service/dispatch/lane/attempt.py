@@ -71,19 +71,12 @@ class LaneConfig(Struct, frozen=True, gc=False):  # it holds only values: no cyc
         return _signer(self.secrets)
 
 
-def config(
-    row: LaneRow,
-    *,
-    seals: Seals,
-    egress: Egress,
-    fallback: WrittenPolicy,
-    environment: str | None,
-) -> LaneConfig:
+def config(row: LaneRow, *, seals: Seals, egress: Egress, fallback: WrittenPolicy) -> LaneConfig:
     """Return the config of a lane; for an endpoint that cannot be called it says why."""
     endpoint = row.endpoint
     refused: Answer | None = None
     try:
-        document = endpoint.policy or row.application.policy or environment
+        document = endpoint.policy or row.application.policy or row.policy
         written = fallback if document is None else _read(document)
     except PolicyError as error:
         written, refused = fallback, Answer(0.0, failure=Kind.REFUSED, detail=str(error))

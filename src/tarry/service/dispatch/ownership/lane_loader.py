@@ -23,7 +23,7 @@ from tarry.service.failpoints import hit
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Due, Fetched, LaneRow, Stream, Want
 from tarry.service.store.contract import Queue, Store
-from tarry.service.store.kinds import Environments, PolicyVersion
+from tarry.service.store.kinds import PolicyVersion
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.seal import Seals
 
@@ -121,11 +121,7 @@ class LaneLoader:
     async def _load_some(self, rows: Sequence[LaneRow]) -> None:
         """Read all that the lanes need, then load them without waiting in between."""
         owned = [row for row in rows if row.application.shard in self._shards.owned]
-        environments = dict.fromkeys(row.application.environment for row in owned)
-        policies = {
-            name: (await self._store.get(Environments(), name)).policy for name in environments
-        }
-        configs = [await self._config(row, policies[row.application.environment]) for row in owned]
+        configs = [await self._config(row) for row in owned]
         pairs = list(zip(owned, configs, strict=True))
         places = ((config.origin, row.application.id) for row, config in pairs)
         await self.origins.read(dict.fromkeys(places))
@@ -176,13 +172,12 @@ class LaneLoader:
         if probed:
             phases.probe(lane, now)
 
-    async def _config(self, row: LaneRow, environment: str | None) -> LaneConfig:
+    async def _config(self, row: LaneRow) -> LaneConfig:
         lane_config = config(
             row,
             seals=self._seals,
             egress=self._egress,
             fallback=self._policy,
-            environment=environment,
         )
         written = lane_config.written
         if written.version not in self._versions:

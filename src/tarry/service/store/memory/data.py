@@ -83,9 +83,11 @@ class Data:
 
     def row(self, lane: Lane) -> LaneRow:
         """Return a lane as the store's callers see it."""
+        application = self.applications[lane.endpoint.application]
         return LaneRow(
             endpoint=lane.endpoint,
-            application=self.applications[lane.endpoint.application],
+            application=application,
+            policy=self.environments.get(application.environment),
             known=lane.known,
             added=lane.added,
             ended=lane.ended,

@@ -80,6 +80,7 @@ def lane(row: Row) -> LaneRow:
     return LaneRow(
         endpoint=endpoint(row),
         application=application(row, "a_"),
+        policy=row["environment_policy"],
         known=_read(Known, row),
         added=row["added"],
         ended=row["ended"],

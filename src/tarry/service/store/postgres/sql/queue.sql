@@ -1,14 +1,17 @@
 -- name: lanes
--- Lanes with their endpoints and applications, in the order asked for.
+-- Lanes with their endpoints and applications, and their environments' policies, in the order asked
+-- for.
 SELECT e.*, l.added, l.version, s.ended, s.pace, s.origin, s.accepted_at, s.failing_since, s.failures,
        s.warned, a.environment AS a_environment, a.uid AS a_uid, a.name AS a_name,
        a.rate AS a_rate, a.policy AS a_policy, a.most_waiting AS a_most_waiting,
-       a.metadata AS a_metadata, a.created_at AS a_created_at, a.updated_at AS a_updated_at
+       a.metadata AS a_metadata, a.created_at AS a_created_at, a.updated_at AS a_updated_at,
+       v.policy AS environment_policy
   FROM unnest($1::bigint[]) WITH ORDINALITY AS asked (lane, place)
   JOIN tarry.lane AS l ON l.number = asked.lane
   JOIN tarry.lane_state AS s ON s.lane = l.number
   JOIN tarry.endpoint AS e ON e.lane = l.number
   JOIN tarry.application AS a ON a.id = e.application
+  LEFT JOIN tarry.environment AS v ON v.id = a.environment
  ORDER BY asked.place;
 
 -- name: fetch

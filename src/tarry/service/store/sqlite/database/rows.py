@@ -203,10 +203,11 @@ def attempt_row(attempt: Attempt, message: int) -> Row:
 
 def lane_row(row: Row) -> LaneRow:
     """Return a lane with its endpoint and application."""
-    endpoint, application, known, added, ended, version = row
+    endpoint, application, known, added, ended, version, policy = row
     return LaneRow(
         endpoint=ENDPOINT.decode(endpoint),
         application=APPLICATION.decode(application),
+        policy=policy,
         known=Known() if known is None else KNOWN.decode(known),
         added=added,
         ended=ended,

@@ -102,11 +102,12 @@ RETURNING number;
 UPDATE lane SET dozing = 1 WHERE number = :lane AND added <= :added RETURNING number;
 
 -- name: lanes
--- A lane with its endpoint and application.
+-- A lane with its endpoint and application, and the environment's policy.
 SELECT endpoint.document, application.document, lane_state.known, lane.added, lane_state.ended,
-       lane.version
+       lane.version, environment.policy
   FROM endpoint
   JOIN application ON application.id = endpoint.application
+  LEFT JOIN environment ON environment.id = application.environment
   JOIN lane ON lane.number = endpoint.lane
   JOIN lane_state ON lane_state.lane = endpoint.lane
  WHERE endpoint.lane = :lane;
@@ -114,9 +115,10 @@ SELECT endpoint.document, application.document, lane_state.known, lane.added, la
 -- name: get_lane
 -- An endpoint's lane.
 SELECT endpoint.document, application.document, lane_state.known, lane.added, lane_state.ended,
-       lane.version
+       lane.version, environment.policy
   FROM endpoint
   JOIN application ON application.id = endpoint.application
+  LEFT JOIN environment ON environment.id = application.environment
   JOIN lane ON lane.number = endpoint.lane
   JOIN lane_state ON lane_state.lane = endpoint.lane
  WHERE endpoint.id = :endpoint AND endpoint.application = :application;
