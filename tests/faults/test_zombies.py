@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import time
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from tarry.errors import StoreUnavailable
 from tarry.service.store.postgres.database import pool
+from tarry.service.store.postgres.queue import queue
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.receiver import Receiver
 from tests.faults.conftest import Databases
@@ -78,6 +80,39 @@ async def test_a_transaction_that_is_left_alone_gives_its_locks_back(
         await connection.execute("SELECT FROM tarry.shard WHERE number = $1 FOR SHARE", lease.shard)
         await stopped.wait()  # as if by SIGSTOP, in the middle of a settlement
         await connection.execute("SELECT 1")
+
+    settling = asyncio.create_task(zombie._database.run(stop))  # noqa: SLF001  only to stop in it
+    async with asyncio.timeout(60):
+        taken: set[int] = set()
+        while lease.shard not in taken:
+            taken.update(new.shard for new in await other.lease("other", most=64, length=10))
+            await asyncio.sleep(0.02)
+    stopped.set()
+    with pytest.raises(StoreUnavailable):
+        await settling
+    await zombie.close()
+    await other.close()
+
+
+@pytest.mark.anyio
+async def test_a_transaction_that_is_left_in_the_middle_of_a_statement_gives_its_locks_back(
+    databases: Databases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue, "LOCKED_TOO_LONG", 0.2)
+    zombie = await PostgresStore.open(databases.new())
+    other = await PostgresStore.open(zombie._database.address.url)  # noqa: SLF001  the same one
+    (lease,) = await zombie.lease("zombie", most=1, length=0.1)
+    stopped = asyncio.Event()
+
+    async def half_of_a_row() -> AsyncIterator[bytes]:
+        yield b"worker_"
+        await stopped.wait()  # as if by SIGSTOP, in the middle of a settlement
+        yield b"zombie\t2030-01-01\n"
+
+    async def stop(connection: Any) -> None:  # noqa: ANN401  asyncpg ships no types
+        held = "SELECT FROM tarry.shard WHERE number = $1 FOR KEY SHARE"
+        await connection.execute(held, lease.shard)
+        await connection.copy_to_table("worker", source=half_of_a_row(), schema_name="tarry")
 
     settling = asyncio.create_task(zombie._database.run(stop))  # noqa: SLF001  only to stop in it
     async with asyncio.timeout(60):

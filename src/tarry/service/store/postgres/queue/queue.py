@@ -12,6 +12,9 @@ from tarry.service.store.postgres.database.part import Part, held
 from tarry.service.store.postgres.database.pool import Connection, Mode
 from tarry.service.store.postgres.queries import SQL
 
+LOCKED_TOO_LONG = 5.0
+"""Seconds after the end of a lease at which a session that still locks the shard is ended."""
+
 
 class PostgresQueue(Part):
     """Implements `contract.Queue`, except for what saves results. All times are the database's.
@@ -26,6 +29,7 @@ class PostgresQueue(Part):
     async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
         """Take shards that are free or whose lease has ended, until `worker` owns `most` shards."""
         hit("lease.before")
+        await self._database.urgent(SQL["lease_freed"], LOCKED_TOO_LONG)
         taken = await self._database.urgent(SQL["lease"], worker, most, length, TOO_LONG * length)
         hit("lease.after")
         return [Lease(row["number"], row["epoch"], worker, row["clean"]) for row in _sorted(taken)]

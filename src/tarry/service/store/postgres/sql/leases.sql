@@ -26,6 +26,19 @@ UPDATE tarry.shard AS s
  WHERE s.number = f.number
 RETURNING s.number, s.epoch, f.clean;
 
+-- name: lease_freed
+-- End sessions that keep shards locked although their leases ended $1 seconds ago. Such a worker was
+-- stopped while it sent a statement: the server waits for the rest (ClientRead), and its limit for
+-- idle transactions does not apply.
+SELECT pg_terminate_backend(a.pid)
+  FROM pg_stat_activity AS a
+  JOIN pg_locks AS l ON l.pid = a.pid AND l.relation = 'tarry.shard'::regclass
+ WHERE EXISTS (SELECT FROM tarry.shard
+                WHERE until <= clock_timestamp() - $1::float8 * interval '1 second')
+   AND a.datname = current_database() AND a.usename = current_user AND a.pid <> pg_backend_pid()
+   AND a.state = 'active' AND a.wait_event = 'ClientRead'
+   AND a.state_change <= clock_timestamp() - $1::float8 * interval '1 second';
+
 -- name: lease_held
 -- Those of these lanes whose shards were not taken or given back since they were leased, locked so
 -- that no worker can take them before the transaction has ended. The end of a lease does not matter
