@@ -154,8 +154,8 @@ class Commits:
     def _stood(self, changes: Sequence[Change]) -> None:
         """Log the endpoints that a worker paused or disabled, unless the store refused it."""
         for change in changes:
-            if change.standing is None:
-                continue
+            if change.standing is None or change.lane not in self.known.lanes:
+                continue  # a failover may have lost the lane
             known = self.known.endpoints[self.known.lanes[change.lane]]
             row: LaneRow = at_once(self._store.get(Lanes(known.application), known.id))
             if row.endpoint.standing is not known.standing:
