@@ -45,8 +45,10 @@ def _retried_at_once(facts: Facts, requests: list[Requested]) -> Iterator[Violat
         answer = facts.answers.get(first.request)
         if answer is None or answer.is_success or not 0 <= second.at - answer.at < AT_ONCE:
             continue
-        if second.is_down or _came_back(facts, first, second.at):
-            continue  # a probe, or a delivery that an outage held up: its time is the endpoint's
+        if second.is_down or (first.is_down and _ends_a_row(facts, first)):
+            continue  # a probe of an endpoint that is down, or was when its lane opened
+        if _came_back(facts, first, second.at):
+            continue  # an outage held up the delivery: its time is the endpoint's
         if not _is_explained(facts, first.endpoint, answer, second.at):
             text = f"{first.message} failed at {first.endpoint} at {answer.at:.3f} and went again"
             yield Violation(second.at, "did not wait", text)

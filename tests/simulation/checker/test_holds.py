@@ -50,6 +50,16 @@ def test_a_probe_of_an_endpoint_that_is_down_is_no_retry() -> None:
     assert check([*FAILED, requested(2.13, 2, is_down=True)]) == set()
 
 
+def test_a_probe_may_follow_the_failure_with_which_an_outage_ends() -> None:
+    row: list[Entry] = [accepted(1, TWO)]
+    for number in range(4):
+        row += [requested(1.5, 10 + number, TWO, is_down=True), answered(1.6, 10 + number, None)]
+    failed: list[Entry] = [accepted(1), requested(1.7, 1, is_down=True), answered(2.1, 1, None)]
+    probe = requested(2.11, 2)
+    assert "did not wait" not in check([*row, *failed, probe])
+    assert "did not wait" in check([*row[3:], *failed, probe])
+
+
 def test_what_an_outage_held_up_goes_as_soon_as_the_endpoint_takes_another_one() -> None:
     probe: list[Entry] = [accepted(1, TWO), requested(2.105, 3, TWO), answered(2.12, 3)]
     again = requested(2.13, 2)
