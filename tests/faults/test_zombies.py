@@ -82,11 +82,7 @@ async def test_a_transaction_that_is_left_alone_gives_its_locks_back(
         await connection.execute("SELECT 1")
 
     settling = asyncio.create_task(zombie._database.run(stop))  # noqa: SLF001  only to stop in it
-    async with asyncio.timeout(60):
-        taken: set[int] = set()
-        while lease.shard not in taken:
-            taken.update(new.shard for new in await other.lease("other", most=64, length=10))
-            await asyncio.sleep(0.02)
+    await take_over(lease.shard, other)
     stopped.set()
     with pytest.raises(StoreUnavailable):
         await settling
@@ -115,16 +111,21 @@ async def test_a_transaction_that_is_left_in_the_middle_of_a_statement_gives_its
         await connection.copy_to_table("worker", source=half_of_a_row(), schema_name="tarry")
 
     settling = asyncio.create_task(zombie._database.run(stop))  # noqa: SLF001  only to stop in it
-    async with asyncio.timeout(60):
-        taken: set[int] = set()
-        while lease.shard not in taken:
-            taken.update(new.shard for new in await other.lease("other", most=64, length=10))
-            await asyncio.sleep(0.02)
+    await take_over(lease.shard, other)
     stopped.set()
     with pytest.raises(StoreUnavailable):
         await settling
     await zombie.close()
     await other.close()
+
+
+async def take_over(shard: int, store: PostgresStore) -> None:
+    """Take all shards that can be taken, until this one is among them."""
+    async with asyncio.timeout(60):
+        taken: set[int] = set()
+        while shard not in taken:
+            taken.update(new.shard for new in await store.lease("other", most=64, length=10))
+            await asyncio.sleep(0.02)
 
 
 def both_at_work(scene: Scene) -> bool:

@@ -275,7 +275,7 @@ def _own_gate_failed(lane: Lane, judgement: Judgement, now: float) -> None:
     if not leader.shared:
         saw_failure(leader, lane, unreachable=judgement.unreachable, now=now)
     completes_row = lane.allowance.failing == RULE.failures
-    if completes_row and not lane.blame.refusals:  # nobody is refused by chance
+    if completes_row and not lane.blame.refusals:  # an endpoint refuses nothing by chance
         gate.assume(lane.gates.group.history)
     if gate.phase is OPEN or completes_row:
         lane.tick(now)  # the ruling on this delivery depends on the gate's phase
