@@ -42,8 +42,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     buffered_bytes: int = 4 * 1024 * 1024
     """Bytes of payloads in memory that wait to be sent."""
     unsettled: int = 2000
-    """Attempts that have ended and could not be saved yet, besides those in flight. An application
-    makes no more while it has as many of both as all together may still have."""
+    """How many attempts may have ended without being saved, in addition to `in_flight`. Both
+    numbers together are the places for attempts. An application starts no attempt while it holds as
+    many places as are free, so one application alone gets half of them."""
     lease: float = 10.0
     margin: float = 2.0
     """Seconds before the end of a lease in which no more requests are sent."""

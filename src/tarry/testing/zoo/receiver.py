@@ -113,7 +113,9 @@ class Receiver:
     async def _meet(self, sock: socket.socket, *, calm: bool) -> None:
         """Handle one connection from its beginning to its end."""
         self.connections += not calm
-        with suppress(OSError, asyncio.IncompleteReadError, RequestError):  # the sender has gone
+        with suppress(
+            OSError, asyncio.IncompleteReadError, RequestError
+        ):  # it has gone, or cannot be read
             line = await self._open(sock, calm=calm)
             try:
                 await self._converse(line, calm=calm)

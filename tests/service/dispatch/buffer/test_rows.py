@@ -99,10 +99,11 @@ def test_so_many_wait_and_no_more() -> None:
 def test_of_what_was_forgotten_the_moment_is_known_until_it_is_read_again() -> None:
     moments = waiting_for(NOON + 1, NOON + 2).forget()
     assert moments.waiting == ()
-    assert moments.known == {1: NOON + 1, 2: NOON + 2}
-    moments = moments.recall({1, 7})
-    assert moments.known == {2: NOON + 2}
-    assert moments.recall({2}) is NO_MOMENTS
+    first, second = ((seq, a_due(seq=seq).message) for seq in (1, 2))
+    assert moments.known == {first: NOON + 1, second: NOON + 2}
+    moments = moments.recall({first, (2, "msg_other")})
+    assert moments.known == {second: NOON + 2}
+    assert moments.recall({second}) is NO_MOMENTS
 
 
 def test_moments_of_rows_that_never_come_again_are_forgotten_in_the_end() -> None:

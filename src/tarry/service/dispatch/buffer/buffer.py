@@ -53,7 +53,7 @@ class Buffer:
         """
         self.read_to = 0
         """Every delivery up to this sequence number that was ready in the store has been read. The
-        lane may sleep only at this position: see `Queue.rest` and `Queue.doze`."""
+        lane may sleep only at this position: see `Queue.rest`."""
         self._left_behind = False
         self._since_again = 0
         self.busy: dict[int, str] = NOTHING
@@ -220,10 +220,10 @@ class Buffer:
         Those are rows that had a moment when they were forgotten.
         """
         known = self._moments.known
-        self._moments = self._moments.recall({row.seq for row in rows})
+        self._moments = self._moments.recall({(row.seq, row.message) for row in rows})
         for row in rows:
-            if row.seq in known:
-                self.later(row, known[row.seq])
+            if (row.seq, row.message) in known:
+                self.later(row, known[row.seq, row.message])
         return [row for row in rows if self.busy.get(row.seq) != row.message]
 
     def _take_due(self, rows: Sequence[Due], *, all_read: bool) -> None:
@@ -266,8 +266,8 @@ class Buffer:
 
     def goes_again(self, row: Due) -> None:
         """Mark a row that is being settled and is sent again in a moment: the lane is not idle."""
-        self.is_busy(row)
-        self._again |= {row.seq}
+        if self.busy.get(row.seq) == row.message:
+            self._again |= {row.seq}
 
     def give_back(self, row: Due) -> None:
         """Mark a row that is being settled as ready, as if it had not failed, and rewind.

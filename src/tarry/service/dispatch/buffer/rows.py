@@ -95,13 +95,14 @@ TimedRows = tuple[tuple[float, int, Due], ...]
 class Moments(Struct, frozen=True):
     """Rows with the moments at which they are sent again, the earliest first.
 
-    `known` maps the sequence numbers of forgotten rows to their moments: rows that are still ready
-    when they are read again wait for those moments nevertheless. If the store has a due time for a
-    row, the store's time counts when it is read again: a user may have asked to send it at once.
+    `known` has the moments of forgotten rows, by sequence number and message: rows that are still
+    ready when they are read again wait for those moments nevertheless. If the store has a due time
+    for a row, the store's time counts when it is read again: a user may have asked to send it at
+    once.
     """
 
     waiting: TimedRows
-    known: Mapping[int, float]
+    known: Mapping[tuple[int, str], float]
 
     @property
     def next_at(self) -> float:
@@ -127,19 +128,19 @@ class Moments(Struct, frozen=True):
         """Return the moments without rows, since others may have changed them."""
         # With this many, most moments belong to rows that do not exist any more.
         old = {} if len(self.known) > MOST_MOMENTS else self.known
-        only_here = {seq: at for at, seq, row in self.waiting if row.due_at is None}
+        only_here = {(seq, row.message): at for at, seq, row in self.waiting if row.due_at is None}
         return _shared((), {**old, **only_here})
 
-    def recall(self, seqs: Collection[int]) -> "Moments":
+    def recall(self, rows: Collection[tuple[int, str]]) -> "Moments":
         """Return the moments without the known ones of rows that were read again."""
-        known = {seq: at for seq, at in self.known.items() if seq not in seqs}
+        known = {row: at for row, at in self.known.items() if row not in rows}
         return _shared(self.waiting, known)
 
 
 NO_MOMENTS = Moments((), {})
 
 
-def _shared(waiting: TimedRows, known: Mapping[int, float]) -> Moments:
+def _shared(waiting: TimedRows, known: Mapping[tuple[int, str], float]) -> Moments:
     return Moments(waiting, known) if waiting or known else NO_MOMENTS
 
 

@@ -1,4 +1,4 @@
-"""The limits that lanes share: the rate of their application, and the slots of the process.
+"""Limits on sends: even spacing, the rate of an application, and the slots of the process.
 
 - `Spacing`: sends at even intervals, without catching up after a stall. Gates use it for their pace
   as well, and lanes for the rate that their endpoint's owner set.

@@ -1,6 +1,6 @@
 """How an origin handles the answers to its lanes: they may open a gate, or part a group from it.
 
-A success is handled in `origin.py`: it drops all evidence.
+A success drops all evidence: see `Origin.passed`.
 """
 
 from tarry.core.pace import OPEN, PACED

@@ -118,7 +118,8 @@ class Evidence:
         self.failures = NO_FAILURES
         self.history = NO_ANSWERS
         """The latest answers to closed lanes, since one first failed and passed again."""
-        # As if an attempt had just passed: gates that are open already are no evidence.
+        # As if the last attempt had passed `silence` seconds ago: gates that were open before that
+        # are no evidence, and new failures count at once.
         self.passed_at = now - RULE.silence
         self.refused = self.refused_alone = _NO_LANES
         """The lanes that were refused since the last success, and those whose refusals concern them

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from tarry.service.dispatch.clock import Timer
 
 LOOK = 1.0
-"""Seconds between two looks at the records of wholes that are in trouble. Together with `LOT` they
-stay below two seconds: so long after the time of a probe that another worker sends, and that
-passes, the deliveries of this worker go too."""
+"""Seconds between two looks at the records of wholes that are in trouble. After a probe of another
+worker has passed, this worker sends within `LOOK` and `LOT` together, less than two seconds."""
 LOOK_RARELY = 60.0
 """The same while nothing waits here, or while the records name no other worker. A new worker writes
 its name into the record, so that the next claim of a probe is refused and shows it."""

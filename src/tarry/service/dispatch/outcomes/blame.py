@@ -174,11 +174,11 @@ class LaneBlame:
 
     def refunded(self, due: Due) -> Due:
         """Return a delivery that was answered, with attempts given back if it is owed a refund."""
-        if due.seq not in self._refunds:
+        charge = self._refunds.get(due.seq)
+        if charge is None or charge.message != due.message:
             return due
-        attempts = self._refunds[due.seq].attempts
         self._refunds = without(self._refunds, due.seq)
-        return replace(due, attempts=attempts)
+        return replace(due, attempts=charge.attempts)
 
     def take_refunds(self, busy: Container[int]) -> list[tuple[int, Charge]]:
         """Remove and return the attempts to give back now, except those of busy deliveries."""

@@ -106,7 +106,8 @@ class TaskTrials:
 # --- Rests --------------------------------------------------------------------------------------
 
 RECENT = 10.0
-"""Seconds for which the piece of a tenant counts in the rests of all tenants."""
+"""Seconds for which the piece of a tenant counts in the rests of all tenants, at least. It counts
+while the tenant rests, which is longer if there are many tenants."""
 
 
 class Rests:
@@ -114,7 +115,8 @@ class Rests:
 
     Deliveries and the API write as well. From the start of one piece of a tenant to the start of
     its next it takes twice as long as the last pieces of all tenants took. A tenant without a
-    recent piece does not rest, so its first piece waits only for the piece that is being done.
+    recent piece does not rest, so its first piece waits only for the piece that is being done, and
+    for those of other tenants that have rested.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -125,7 +127,11 @@ class Rests:
     def add(self, tenant: Tenant, took: float) -> None:
         """Count a piece that ended just now."""
         now = self._now()
-        recent = {who: piece for who, piece in self._pieces.items() if piece[0] > now - RECENT}
+        recent = {
+            who: piece
+            for who, piece in self._pieces.items()
+            if piece[0] > now - RECENT or self.left(who)
+        }
         self._pieces = {**recent, tenant: (now, took)}
 
     def left(self, tenant: Tenant) -> float:
@@ -142,7 +148,7 @@ class Rests:
 CHUNK = 500
 """How many rows are changed in one commit."""
 LOOK = 0.05
-"""Seconds between two looks for new tasks, at most, while tenants rest."""
+"""Seconds between two looks for new tasks while tenants rest, unless a look itself takes longer."""
 
 
 class Tasks:
@@ -167,7 +173,7 @@ class Tasks:
         began = self._context.now()
         task, pause = await self._advance_once()
         if task is None:
-            return pause
+            return None if pause is None else max(pause, self._context.now() - began)
         if task.lane:
             await self._loader.load([task.lane])
             lane = self._shards.lane(task.application, task.lane)

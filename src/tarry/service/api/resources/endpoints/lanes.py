@@ -88,7 +88,8 @@ class VocabularyOut(Struct, rename="camel", kw_only=True):
     """Words for people, by the names in responses.
 
     `states` and `reasons` are those of deliveries, and `statuses` the same states under the names
-    of `statusText`. `lanes` has the phases of lanes, and the standings that endpoints have instead.
+    of `statusText`. `lanes` has the states of lanes: the phases, `failing`, and the standings of
+    endpoints that are not enabled.
     """
 
     states: list[WordsOut]

@@ -114,12 +114,16 @@ class PostgresRegistry(RecordsByKind, Part):
 
     async def keep(self, name: str, value: bytes, *, instead_of: bytes | None = None) -> bytes:
         """Save a value under a name unless one exists, or instead of one; return the stored one."""
-        if instead_of is None:
-            await self._database.execute(SQL["keep"], name, value)
-        else:
-            await self._database.execute(SQL["keep_instead"], name, value, instead_of)
-        stored = await self._database.fetch(SQL["keep_known"], name)
-        return stored[0]["value"] if stored else b""
+
+        async def put(connection: Connection) -> bytes:
+            if instead_of is None:
+                await connection.execute(SQL["keep"], name, value)
+            else:
+                await connection.execute(SQL["keep_instead"], name, value, instead_of)
+            stored = await connection.fetch(SQL["keep_known"], name)
+            return stored[0]["value"] if stored else b""
+
+        return await self._database.run(put)
 
     async def claim(self, claim: Claim, *, now: float) -> Claim:
         """Claim a key for a holder, and return the claim as it is stored then."""

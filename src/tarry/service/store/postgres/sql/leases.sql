@@ -27,14 +27,16 @@ UPDATE tarry.shard AS s
 RETURNING s.number, s.epoch, f.clean;
 
 -- name: lease_freed
--- End sessions that keep shards locked although their leases ended $1 seconds ago. Such a worker was
--- stopped while it sent a statement: the server waits for the rest (ClientRead), and its limit for
--- idle transactions does not apply.
+-- If a lease ended $1 seconds ago and nobody took its shard, end the sessions that lock shards and
+-- have waited that long for the rest of a statement (ClientRead). Their worker was stopped while it
+-- sent the statement, and the server's limit for idle transactions does not apply.
 SELECT pg_terminate_backend(a.pid)
   FROM pg_stat_activity AS a
   JOIN pg_locks AS l ON l.pid = a.pid AND l.relation = 'tarry.shard'::regclass
+                    AND l.mode <> 'AccessShareLock'
  WHERE EXISTS (SELECT FROM tarry.shard
-                WHERE until <= clock_timestamp() - $1::float8 * interval '1 second')
+                WHERE worker IS NOT NULL
+                  AND until <= clock_timestamp() - $1::float8 * interval '1 second')
    AND a.datname = current_database() AND a.usename = current_user AND a.pid <> pg_backend_pid()
    AND a.state = 'active' AND a.wait_event = 'ClientRead'
    AND a.state_change <= clock_timestamp() - $1::float8 * interval '1 second';
