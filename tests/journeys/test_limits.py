@@ -206,7 +206,7 @@ async def test_answers_that_cannot_be_written_down_stop_all_and_then_all_go_on()
             await service.add_endpoint(f"{name}.example", lambda _r, _n: OK) for name in "abc"
         ]
         await service.add(300)
-        await asyncio.sleep(0.015)
+        await asyncio.sleep(0.03)  # until more rows are at hand than may be sent
         between.shaky.away = True
         await asyncio.sleep(5)
         assert service.dispatcher.work.unsettled == 50

@@ -67,10 +67,12 @@ def test_a_lane_that_knows_nothing_yet_has_the_usual_knowledge(known: Known | No
         5,
         2,
         4,
+        "{}",
     )
     expected = LaneRow(
         endpoint=endpoint,
         application=application,
+        policy="{}",
         known=known or Known(),
         added=5,
         ended=2,
