@@ -132,7 +132,7 @@ def test_each_success_allows_one_more_up_to_the_limit_of_the_owner() -> None:
     allowed = []
     for _ in range(3):
         allowed.append(limits.together(Phase.CLOSED))
-        limits.passed()
+        limits.passed(0.05)
     assert allowed == [FIRST, FIRST + 1, FIRST + 1]
     assert allowance(most=2).together(Phase.CLOSED) == 2
 
@@ -151,7 +151,7 @@ def test_failures_by_chance_and_single_ones_lower_nothing() -> None:
     limits = allowance()
     for _ in range(5):
         limits.failed(NOON, by_chance=True)
-    limits.passed()
+    limits.passed(0.05)
     limits.failed(NOON, by_chance=False)
     assert limits.together(Phase.CLOSED) == FIRST + 1
     assert limits.failing == 1
@@ -159,12 +159,31 @@ def test_failures_by_chance_and_single_ones_lower_nothing() -> None:
 
 def test_an_endpoint_that_moved_is_trusted_like_a_new_one() -> None:
     limits = allowance()
-    limits.passed()
+    limits.passed(0.05)
     limits.failed(NOON, by_chance=False)
     limits.start_over()
     assert (limits.failing, limits.together(Phase.CLOSED)) == (0, FIRST)
     limits.failed(NOON, by_chance=False)
     assert limits.together(Phase.CLOSED) == FIRST
+
+
+@pytest.mark.parametrize("ends", ["success", "move"])
+def test_timeouts_of_an_outage_do_not_spread_the_requests_after_it(ends: str) -> None:
+    limits = allowance(most=1)
+    for _ in range(6):
+        limits.sent(NOON)
+        limits.ended(15.0)
+        limits.failed(NOON, by_chance=False)
+    assert limits.free_at(NOON, Phase.CLOSED, 1, fifo=False) > NOON + 3
+    if ends == "move":
+        limits.start_over()
+        limits.sent(NOON)
+        limits.ended(None)
+    else:
+        limits.sent(NOON)
+        limits.ended(0.05)
+        limits.passed(0.05)
+    assert limits.free_at(NOON, Phase.CLOSED, 1, fifo=False) <= NOON
 
 
 def test_it_is_known_when_a_request_was_last_sent_and_when_one_failed() -> None:

@@ -122,7 +122,7 @@ class Allowance:
 
     def start_over(self) -> None:
         """Forget earlier results: the endpoint has moved to another origin."""
-        self.failing, self.trust = 0, FIRST
+        self.failing, self.trust, self._latency = 0, FIRST, 0.0
 
     def failed_before(self, failures: int) -> None:
         """Take over the number of failures in a row from the last owner of the lane."""
@@ -136,15 +136,20 @@ class Allowance:
         self._unanswered_since = min(self._unanswered_since, now)
         self.rate.sent(now)
 
-    def ended(self, took: float) -> None:
-        """Count an answer of any kind, and its latency in seconds."""
+    def ended(self, took: float | None) -> None:
+        """Count an answer of any kind, and its latency in seconds; None from an earlier address."""
         self.in_flight -= 1
         self._unanswered_since = math.inf
-        self._latency += WEIGHT * (took - self._latency)
+        if took is not None:
+            self._latency += WEIGHT * (took - self._latency)
 
-    def passed(self) -> None:
-        """Allow one more request in flight: the endpoint works."""
-        self.failing = 0
+    def passed(self, took: float) -> None:
+        """Allow one more request in flight: the endpoint works.
+
+        After a failure, the latency starts anew with this answer's: timeouts say nothing about it.
+        """
+        if self.failing:
+            self.failing, self._latency = 0, took
         self.trust = min(self.trust + 1, self.most)
 
     def failed(self, now: float, *, by_chance: bool) -> None:

@@ -47,7 +47,8 @@ def take_answer(lane: Lane, pending: PendingAttempt, answer: Answer) -> None:
     now = context.now()
     judgement = judge(answer, pending.config.policy, now=now)
     context.slots.give_back(lane)
-    lane.allowance.ended(now - pending.sent_at)
+    has_moved = pending.config.origin != lane.config.origin
+    lane.allowance.ended(None if has_moved else now - pending.sent_at)
     attempt, draw = context.id(ids.ATTEMPT, now), context.draw()
     held_until = hold_until(judgement, now=now, draw=draw)
     lane.begin_outcome()
@@ -147,13 +148,13 @@ def _report_success(lane: Lane, pending: PendingAttempt, judgement: Judgement, n
     lane.blame.succeeded(pending.due, pending.sent_at)
     if gate.phase is CLOSED:
         gates.group.add_success(lane.allowance.failing)
-    lane.allowance.passed()
+    took = now - pending.sent_at
+    lane.allowance.passed(took)
     is_alone = gate is gates.own and not leader.shared
     if not is_alone:
         gates.group.reached()
         if _has_left(lane, gate):
             return
-    took = now - pending.sent_at
     gate.answered(passed=True, failures=0, epoch=epoch, took=took, asked=None, now=now)
     if is_alone:
         leader.passed(now)
