@@ -4,10 +4,9 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -71,23 +70,12 @@ async def test_a_transaction_that_is_left_alone_gives_its_locks_back(
     databases: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(pool.SETTINGS, pool.ABANDONED, "200")
-    zombie = await PostgresStore.open(databases.new())
-    other = await PostgresStore.open(zombie._database.address.url)  # noqa: SLF001  the same one
-    (lease,) = await zombie.lease("zombie", most=1, length=0.1)
-    stopped = asyncio.Event()
 
-    async def stop(connection: Any) -> None:  # noqa: ANN401  asyncpg ships no types
-        await connection.execute("SELECT FROM tarry.shard WHERE number = $1 FOR SHARE", lease.shard)
-        await stopped.wait()  # as if by SIGSTOP, in the middle of a settlement
+    async def settle(connection: pool.Connection, goes_on: asyncio.Event) -> None:
+        await goes_on.wait()  # stopped between two statements, as if by SIGSTOP
         await connection.execute("SELECT 1")
 
-    settling = asyncio.create_task(zombie._database.run(stop))  # noqa: SLF001  only to stop in it
-    await take_over(lease.shard, other)
-    stopped.set()
-    with pytest.raises(StoreUnavailable):
-        await settling
-    await zombie.close()
-    await other.close()
+    await is_taken_over(databases, settle)
 
 
 @pytest.mark.anyio
@@ -95,37 +83,44 @@ async def test_a_transaction_that_is_left_in_the_middle_of_a_statement_gives_its
     databases: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "LOCKED_TOO_LONG", 0.2)
+
+    async def settle(connection: pool.Connection, goes_on: asyncio.Event) -> None:
+        async def row() -> AsyncIterator[bytes]:
+            yield b"worker_"
+            await goes_on.wait()  # stopped while it sends the row
+            yield b"zombie\t2030-01-01\n"
+
+        await connection.copy_to_table("worker", source=row(), schema_name="tarry")
+
+    await is_taken_over(databases, settle)
+
+
+async def is_taken_over(
+    databases: Databases,
+    settle: Callable[[pool.Connection, asyncio.Event], Awaitable[None]],
+) -> None:
+    """Check that the shard of a worker that stops while it settles can be taken over."""
     zombie = await PostgresStore.open(databases.new())
     other = await PostgresStore.open(zombie._database.address.url)  # noqa: SLF001  the same one
     (lease,) = await zombie.lease("zombie", most=1, length=0.1)
-    stopped = asyncio.Event()
+    goes_on = asyncio.Event()
 
-    async def half_of_a_row() -> AsyncIterator[bytes]:
-        yield b"worker_"
-        await stopped.wait()  # as if by SIGSTOP, in the middle of a settlement
-        yield b"zombie\t2030-01-01\n"
-
-    async def stop(connection: Any) -> None:  # noqa: ANN401  asyncpg ships no types
+    async def hold_and_settle(connection: pool.Connection) -> None:
         held = "SELECT FROM tarry.shard WHERE number = $1 FOR KEY SHARE"
         await connection.execute(held, lease.shard)
-        await connection.copy_to_table("worker", source=half_of_a_row(), schema_name="tarry")
+        await settle(connection, goes_on)
 
-    settling = asyncio.create_task(zombie._database.run(stop))  # noqa: SLF001  only to stop in it
-    await take_over(lease.shard, other)
-    stopped.set()
+    settling = asyncio.create_task(zombie._database.run(hold_and_settle))  # noqa: SLF001  to stop it
+    async with asyncio.timeout(60):
+        taken: set[int] = set()
+        while lease.shard not in taken:
+            taken.update(new.shard for new in await other.lease("other", most=64, length=10))
+            await asyncio.sleep(0.02)
+    goes_on.set()
     with pytest.raises(StoreUnavailable):
         await settling
     await zombie.close()
     await other.close()
-
-
-async def take_over(shard: int, store: PostgresStore) -> None:
-    """Take all shards that can be taken, until this one is among them."""
-    async with asyncio.timeout(60):
-        taken: set[int] = set()
-        while shard not in taken:
-            taken.update(new.shard for new in await store.lease("other", most=64, length=10))
-            await asyncio.sleep(0.02)
 
 
 def both_at_work(scene: Scene) -> bool:
