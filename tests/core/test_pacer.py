@@ -261,6 +261,29 @@ def test_a_paced_lane_opens_again_only_after_a_longer_silence() -> None:
     assert (pace.phase, pace.rate) == (Phase.OPEN, 0.0)
 
 
+def test_a_lane_that_cannot_go_slower_opens_as_soon_as_nothing_passes_at_that_pace() -> None:
+    slowest = paced().replace(rate=1.0, since=NOW + 3, latency=0.5)
+    early = told(slowest, Seen(failed=5), now=NOW + 5.4, draw=never)
+    assert early.phase is Phase.PACED  # not a full 2.5 s at this pace
+    assert told(slowest, Seen(failed=5), now=NOW + 5.6).phase is Phase.OPEN
+    faster = slowest.replace(rate=1.5)
+    assert told(faster, Seen(failed=5), now=NOW + 9.9, draw=never).phase is Phase.PACED
+    assert told(faster, Seen(failed=5), now=NOW + 10.1).phase is Phase.OPEN
+
+
+def test_a_lane_that_cannot_go_slower_stays_paced_while_some_pass() -> None:
+    slowest = paced().replace(rate=1.0, since=NOW, passed_at=NOW + 8.1, latency=0.0)
+    assert told(slowest, Seen(failed=5), now=NOW + 10, draw=never).phase is Phase.PACED
+    assert told(slowest, Seen(failed=5), now=NOW + 10.2).phase is Phase.OPEN
+
+
+def test_failures_in_a_row_still_count_after_a_lane_was_paced_because_much_waits() -> None:
+    pace = ramped(RULE, told(Pace(), *[Seen(failed=1)] * 4), now=NOW)
+    assert (pace.phase, pace.streak) == (Phase.PACED, 4)
+    assert told(pace, Seen(failed=1), now=NOW + 1).phase is Phase.OPEN
+    assert ramped(RULE, told(down(), Seen(late=1, took=2.0)), now=NOW).streak == 0
+
+
 def test_a_lane_that_opens_again_goes_on_with_the_old_outage() -> None:
     pace = told(down(190.0), Seen(passed=1, took=0.05), now=NOW + 500)
     probes = pace.replace(probes=40)

@@ -17,7 +17,7 @@ from tarry.core.window import Window
 DEAD = 2.0
 """After how many seconds without a success a paced lane takes the endpoint for down again."""
 PATIENCE = 12
-"""The time of this many attempts is added to that: a slow lane first tries a slower pace."""
+"""The time of this many attempts is added to that, as long as there is a slower pace to try."""
 ONE_IN_TEN = 0.1
 """Up to this share of failures by chance, the rule's number of failures in a row is an outage.
 Above it, it takes a longer row: one that is as unlikely by chance."""
@@ -42,8 +42,7 @@ def step(  # noqa: PLR0913  a state, answers, with the time and the draw as argu
     pace = counted(pace, seen, now)
     if pace.phase is Phase.OPEN:
         return _probing(rule, pace, seen, now=now, draw=draw)
-    silence = rule.silence if pace.phase is Phase.CLOSED else DEAD + PATIENCE / pace.rate
-    if pace.streak >= in_a_row(rule, pace) and now - pace.passed_at >= silence:
+    if pace.streak >= in_a_row(rule, pace) and _is_silent(rule, pace, now):
         return opened(rule, pace, now=now, waiting=waiting, draw=draw())
     if pace.phase is Phase.CLOSED:
         return _slowed(rule, pace, now) if overloaded(pace, now=now) else pace
@@ -80,6 +79,20 @@ def in_a_row(rule: PacerRule, pace: Pace) -> int:
     return math.ceil(rule.failures / -math.log10(min(max(share, ONE_IN_TEN), HALF)))
 
 
+def _is_silent(rule: PacerRule, pace: Pace, now: float) -> bool:
+    """Return whether nothing has passed for so long that a row of failures is an outage.
+
+    A paced lane first tries slower paces, since the failures may be due to its pace. Once nothing
+    passes at the slowest one, there is nothing left to try.
+    """
+    silence = now - pace.passed_at
+    if pace.phase is Phase.CLOSED:
+        return silence >= rule.silence
+    if pace.rate <= LEAST and now - pace.since >= DEAD + pace.latency:
+        return silence >= DEAD
+    return silence >= DEAD + PATIENCE / pace.rate
+
+
 def opened(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float) -> Pace:
     """Return the state, open from now on. If it was paced just before, the old outage continues."""
     fresh = pace.phase is Phase.CLOSED or now - pace.begun > rule.span
@@ -94,7 +107,10 @@ def opened(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float
 
 
 def ramped(rule: PacerRule, pace: Pace, *, now: float) -> Pace:
-    """Return the paced state after a probe passed: it starts low, or near a known capacity."""
+    """Return the paced state after a probe passed: it starts low, or near a known capacity.
+
+    A closed lane is paced when many deliveries wait at once. Its failures in a row still count.
+    """
     goal = None if pace.capacity is None else max(LEAST, pace.capacity)
     rate = rule.first if goal is None else max(min(rule.first, goal), rule.head_start * goal)
     if pace.phase is Phase.OPEN and now - pace.down_since < rule.silence:
@@ -110,6 +126,7 @@ def ramped(rule: PacerRule, pace: Pace, *, now: float) -> Pace:
         failed_at=math.inf,
         flow=Window(),
         usual=math.inf,
+        streak=pace.streak,
     )
 
 

@@ -60,9 +60,14 @@ def _was_sent(facts: Facts, entry: Waiting, fault: Fault) -> bool:
 
 
 def _budget(facts: Facts, entry: Waiting) -> float:
-    """Return how long an endpoint waits whose retries have used up their budget."""
-    retries = sum(
-        request.number > 1 and entry.at - 2 * BUDGET_WINDOW <= request.at <= entry.at
-        for request in facts.at_endpoint[entry.endpoint]
-    )
+    """Return how long an endpoint waits whose retries have used up their budget.
+
+    A delivery whose outcome could not be written goes again with the same number.
+    """
+    sent: set[str] = set()
+    retries = 0
+    for request in facts.at_endpoint[entry.endpoint]:
+        is_retry = request.number > 1 or request.message in sent
+        retries += is_retry and entry.at - 2 * BUDGET_WINDOW <= request.at <= entry.at
+        sent.add(request.message)
     return BUDGET_WINDOW if retries >= BUDGET else 0.0

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tarry.service.model.delivery import Reason, State
 from tests.simulation.checker.hand_made import (
     HERE,
@@ -83,11 +85,12 @@ def test_each_stall_is_reported_once() -> None:
     assert len(found(log, ending(delivery(ONE, State.READY)))) == 1
 
 
-def test_many_retries_use_up_their_budget() -> None:
+@pytest.mark.parametrize("counted", [True, False], ids=["failed", "outcome not written"])
+def test_many_retries_use_up_their_budget(*, counted: bool) -> None:
     retries: list[Entry] = []
     for number in range(25):
         at = 2.0 + number / 10
-        retries += [requested(at, number, number=number + 1)]
+        retries += [requested(at, number, number=number + 1 if counted else 1)]
         retries.append(answered(at + 0.01, number, 500))
     late = waiting(12, since=4.41, reason=Reason.BACKOFF, next_at=5.0)
     assert "stalled" not in check(*retries, late)

@@ -10,7 +10,9 @@ from tarry.service.dispatch.lane.phases import (
     released,
     replay,
 )
+from tarry.service.dispatch.limits.gate import RULE
 from tarry.service.explain import outlook
+from tarry.service.model.delivery import State
 from tarry.service.model.settings import HOUR
 from tarry.service.store.kinds import Lanes
 from tarry.testing.virtual_loop import virtually
@@ -78,6 +80,28 @@ async def test_much_that_waits_at_once_goes_at_a_pace_and_a_single_one_at_once()
         assert lane.waiting() == 1
         replay(lane, service.now())
         assert lane.gate.phase is Phase.CLOSED
+
+
+@virtually
+async def test_refusals_before_a_replay_count_for_the_lane_that_it_paces() -> None:
+    async with virtual_service() as service:
+        policy = (
+            '{"version": 1, "attempts": 3, "backoff": {"kind": "fixed", "delay": 3},'
+            ' "jitter": {"kind": "none"}}'
+        )
+        endpoint = await service.add_endpoint(
+            "a.example", lambda _request, _now: status(404), policy=policy, fifo=True
+        )
+        messages = await service.add(4)
+        await asyncio.sleep(7)
+        lane = lane_of(service, endpoint)
+        assert lane.allowance.failing == RULE.failures - 1
+        replay(lane, service.now())
+        assert lane.gate.phase is Phase.PACED
+        await asyncio.sleep(HOUR)
+        assert lane_of(service, endpoint).gate.phase is Phase.OPEN
+        left = [(await service.delivery(message)).state for message in messages]
+        assert left == [State.FAILED, State.READY, State.READY, State.READY]
 
 
 @virtually

@@ -119,7 +119,7 @@ class FakeLane:
         self.gate = Gate(Pace(), lambda: 0.5)
         self.in_flight = self.refusals = 0
         self.timeout = 15.0
-        self.is_well, self.is_apart = True, False
+        self.is_well, self.is_at_work, self.is_apart = True, True, False
         self.failed_at = -math.inf
         self.is_hanging = False
         self.backlog = 1

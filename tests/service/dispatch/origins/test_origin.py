@@ -591,6 +591,14 @@ def test_deliveries_of_all_groups_wait_for_the_whole_but_not_those_of_lanes_on_t
     assert (a.waiting(), whole.waiting()) == (5, 105)
 
 
+def test_deliveries_of_a_stopped_endpoint_do_not_wait_for_the_gate() -> None:
+    place = Place()
+    group, (stopped, other) = place.group("a", 2)
+    stopped.backlog, other.backlog = 30, 4
+    stopped.is_at_work = False
+    assert group.waiting_here() == 4
+
+
 def test_deliveries_are_counted_once_a_second_while_only_probes_go() -> None:
     place = Place()
     group, (lane,) = place.group("a", 1, OPEN)

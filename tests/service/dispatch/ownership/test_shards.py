@@ -77,6 +77,15 @@ def test_after_an_owner_was_lost_a_shard_waits_as_long_as_its_lanes_do() -> None
     assert not shard.waits_for_last_owner(NOON + 5)
 
 
+def test_a_doubt_about_its_lanes_does_not_keep_a_shard_from_being_handed_over() -> None:
+    shard = a_shard(clean=False)
+    shard.doubt()
+    assert shard.waits_for_last_owner(NOON)  # nobody has known its lanes yet
+    shard.know()
+    shard.doubt()
+    assert not shard.waits_for_last_owner(NOON)  # lanes that are found now were at rest
+
+
 def test_a_shard_that_was_given_back_waits_for_nobody() -> None:
     assert not a_shard().waits_for_last_owner(NOON)
 

@@ -78,6 +78,8 @@ FIRST = 8
 """Requests that may be in flight to an endpoint without history."""
 SLOW = 0.1
 """If answers take longer than this many seconds, sends are spread out over that time."""
+WIDEST = 0.5
+"""Seconds between two of these sends at most: the endpoint may be quicker by now."""
 HANGS = 1.5
 """Seconds without an answer after which an endpoint counts as hanging, while others of its origin
 share a pace."""
@@ -188,9 +190,9 @@ class Allowance:
         """Return when the next request may go by these limits, without the gate's."""
         free_at = self.rate.free_at(now)
         if phase is CLOSED:
-            if self._latency > SLOW:
+            if together > 1 and self._latency > SLOW:
                 # Requests sent together would be answered together, and delay other lanes' answers.
-                spread = self._latency / (2 * together)
+                spread = min(self._latency / (2 * together), WIDEST)
                 free_at = max(free_at, self._sent_at + spread)
             if self.failing >= RULE.failures:
                 # The gate is about to open: requests sent until then would most likely fail.

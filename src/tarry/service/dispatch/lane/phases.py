@@ -115,6 +115,7 @@ def replay(lane: Lane, now: float) -> None:
     """Send the backlog at a pace, since many deliveries wait at once, and fresh ones before it."""
     own = lane.gates.own
     if own.phase is Phase.CLOSED and lane.gates.current is own and lane.waiting() > 1:
+        own.failed_before(lane.allowance.failing)  # a closed gate counts no single refusals
         own.ramp(now)
         _gate_moved(lane, now, failed=False)
 

@@ -34,6 +34,10 @@ class Member(Protocol):
         """Whether no attempt failed since the endpoint accepted a delivery, or ever."""
 
     @property
+    def is_at_work(self) -> bool:
+        """Whether it may send at all: its endpoint is enabled, and its worker keeps it."""
+
+    @property
     def is_apart(self) -> bool:
         """Whether it goes by its own gate although its origin is in trouble."""
 

@@ -114,7 +114,9 @@ class Origin:
         counted_at, waiting = self._counted
         if self.gate.phase is Phase.OPEN and now < counted_at + 1:
             return waiting
-        waiting = sum(lane.waiting() for lane in self._lanes() if not lane.is_apart)
+        waiting = sum(
+            lane.waiting() for lane in self._lanes() if not lane.is_apart and lane.is_at_work
+        )
         self._counted = (now, waiting)
         return waiting
 

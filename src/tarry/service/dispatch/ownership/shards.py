@@ -28,12 +28,15 @@ log = logging.getLogger("tarry.service")
 class OwnedShard:
     """The lease of a shard, and the lanes that were loaded under it."""
 
-    __slots__ = ("held", "is_known", "lanes")
+    __slots__ = ("held", "is_known", "lanes", "was_known")
 
     def __init__(self, held: HeldLease) -> None:
         self.held = held
         self.is_known = False
         """Whether all its awake lanes are in memory or on the list of lanes to load."""
+        self.was_known = False
+        """Whether they were known once. Lanes that are found later were at rest, so no earlier
+        owner has a request of them in flight."""
         self.lanes: dict[int, Lane] = {}
 
     @property
@@ -54,11 +57,11 @@ class OwnedShard:
         if self.lease.clean:
             return False
         waits = any(lane.waits_for_last_owner(now) for lane in self.lanes.values())
-        return waits or not self.is_known
+        return waits or not self.was_known
 
     def know(self) -> None:
         """Mark that all awake lanes of the shard are known."""
-        self.is_known = True
+        self.is_known = self.was_known = True
 
     def doubt(self) -> None:
         """Mark that the shard may have awake lanes that are not known."""
