@@ -478,7 +478,22 @@ def its_url_changed(place: LanePlace) -> tuple[PendingAttempt, Origin]:
     return pending, group
 
 
-LEFT = [its_group_opened, the_whole_opened, its_group_left_the_whole, its_url_changed]
+def it_moved_to_another_host(place: LanePlace) -> tuple[PendingAttempt, Origin]:
+    group = place.level("app_a", PROBES_NOW)
+    lane = place.lane(group)
+    pending = place.send(lane)
+    lane.move(place.level("app_a"))
+    lane.endpoint = replace(lane.endpoint, url="https://other.example/in")
+    return pending, group
+
+
+LEFT = [
+    its_group_opened,
+    the_whole_opened,
+    its_group_left_the_whole,
+    its_url_changed,
+    it_moved_to_another_host,
+]
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
@@ -503,7 +518,9 @@ def test_an_answer_counts_for_no_gate_once_its_lane_has_left_the_one_that_it_was
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-@pytest.mark.parametrize("left", [its_group_left_the_whole, its_url_changed])
+@pytest.mark.parametrize(
+    "left", [its_group_left_the_whole, its_url_changed, it_moved_to_another_host]
+)
 def test_the_answer_to_a_lane_that_has_left_lets_the_lanes_go_on_that_waited_for_it(
     left: Left, answer: str
 ) -> None:

@@ -30,6 +30,7 @@ from tarry.service.wire.seal import Seals, generate_key, place
 from tarry.testing.samples import NOON, a_due, an_application, an_attempt, an_endpoint, new_message
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import OK, status, virtual_service
+from tests.service.dispatch.origins.place import Place
 
 # --- The config ---------------------------------------------------------------------------------
 
@@ -220,7 +221,8 @@ class Ground:
 def a_flight(*, resend: str = "") -> PendingAttempt:
     due = a_due(lane=7, message="msg_1", tries=4, resend=resend)
     gate = Gate(Pace(), lambda: 0.5)
-    return PendingAttempt(Ground(), due, gate, 0, NOON, CONFIG, "https://hooks.example/in")
+    group = Place().level("app_1")
+    return PendingAttempt(Ground(), due, gate, group, 0, NOON, CONFIG, "https://hooks.example/in")
 
 
 def recorded(answer: Answer, judgement: Judgement, ruling: Ruling | None) -> Attempt:
@@ -229,9 +231,8 @@ def recorded(answer: Answer, judgement: Judgement, ruling: Ruling | None) -> Att
 
 def test_an_answer_lands_where_the_flight_began() -> None:
     ground, answer = Ground(), Answer(0.1, status=200)
-    flight = PendingAttempt(
-        ground, DUE, Gate(Pace(), lambda: 0.5), 9, NOON, CONFIG, "https://h.example"
-    )
+    group = Place().level("app_1")
+    flight = PendingAttempt(ground, DUE, group.gate, group, 9, NOON, CONFIG, "https://h.example")
     flight.done(answer)
     assert ground.landed == [(flight, answer)]
 

@@ -118,7 +118,6 @@ class FakeLane:
         self.place, self.group, self.number, self.tenant = place, group, number, group.application
         self.gate = Gate(Pace(), lambda: 0.5)
         self.in_flight = self.refusals = 0
-        self.timeout = 15.0
         self.is_well, self.is_at_work, self.is_apart = True, True, False
         self.failed_at = -math.inf
         self.is_hanging = False

@@ -657,32 +657,6 @@ def test_a_lane_that_left_has_no_turn() -> None:
     assert place.sent == [staying.number]
 
 
-def test_the_next_lane_sends_when_the_answer_to_one_that_left_is_overdue() -> None:
-    place = Place()
-    group, (leaving, staying) = place.group("a", 2, OPEN)
-    leaving.wait()
-    assert place.sent == [leaving.number]
-    staying.is_well = False
-    staying.wait()
-    place.push(5)
-    group.leave(leaving.member)
-    group.gate.lost()  # its answer is one to the new URL, of which this origin is not told
-    place.push(leaving.timeout - 1)
-    assert place.sent == [leaving.number]
-    group.gate.hurry(place.now)
-    place.push(1)
-    assert place.sent == [leaving.number, staying.number]
-
-
-@pytest.mark.parametrize(("pace", "in_flight"), [(OPEN, 0), (Pace(), 1)])
-def test_nothing_waits_for_a_lane_that_left_without_a_probe(pace: Pace, in_flight: int) -> None:
-    place = Place()
-    group, (lane,) = place.group("a", 1, pace)
-    lane.in_flight = in_flight
-    group.leave(lane.member)
-    assert not place.timers
-
-
 # --- Groups that come and go
 
 

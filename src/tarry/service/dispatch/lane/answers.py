@@ -11,7 +11,7 @@ from tarry.core.pace import CLOSED, OPEN, Phase
 from tarry.service.dispatch.lane import phases, sending
 from tarry.service.dispatch.lane.attempt import PendingAttempt, settlement
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.limits.gate import RULE, Gate
+from tarry.service.dispatch.limits.gate import RULE
 from tarry.service.dispatch.origins.answers import answered, count_refusal, saw_failure, spares
 from tarry.service.dispatch.outcomes.judge import (
     TAKEN,
@@ -132,7 +132,7 @@ def _report(
     """Report an answer to the gate, the origin and the endpoint's record."""
     if pending.url != lane.endpoint.url:  # it says nothing about the endpoint's new URL
         pending.gate.lost()
-        lane.gates.group.serve_all()
+        pending.group.serve_all()
     elif judgement.alive:
         _report_success(lane, pending, judgement, now)
     else:
@@ -153,7 +153,7 @@ def _report_success(lane: Lane, pending: PendingAttempt, judgement: Judgement, n
     is_alone = gate is gates.own and not leader.shared
     if not is_alone:
         gates.group.reached()
-        if _has_left(lane, gate):
+        if _has_left(lane, pending):
             return
     gate.answered(passed=True, failures=0, epoch=epoch, took=took, asked=None, now=now)
     if is_alone:
@@ -187,7 +187,7 @@ def _report_failure(
     if not judgement.unreachable:
         group.reached()
     if judgement.verdict is Verdict.GONE:
-        _disable(lane, gate, judgement, now)
+        _disable(lane, pending, judgement, now)
         return
     failures = _failures(lane, pending, judgement, now)
     if failures is not None:  # the failure is not the message's own
@@ -196,7 +196,7 @@ def _report_failure(
         lane.look_after(now)
     if judgement.verdict is Verdict.HELD:
         _hold(lane, held_until, now)
-    if _has_left(lane, gate):
+    if _has_left(lane, pending):
         return
     _tell_gate(lane, pending, judgement, failures, now)
     if gate is gates.own:
@@ -209,13 +209,13 @@ def _report_failure(
         _go_apart_if_alone(lane, judgement, now)
 
 
-def _has_left(lane: Lane, gate: Gate) -> bool:
-    """Return whether the lane has left this gate since; then the gate does not count the answer."""
-    gates = lane.gates
+def _has_left(lane: Lane, pending: PendingAttempt) -> bool:
+    """Return whether the lane has left the gate since; then the gate does not count the answer."""
+    gates, gate = lane.gates, pending.gate
     if gate is gates.current or gate is gates.shared:
         return False
     gate.lost()
-    gates.group.serve_all()
+    pending.group.serve_all()
     return True
 
 
@@ -240,8 +240,9 @@ def _tell_gate(
     )
 
 
-def _disable(lane: Lane, gate: Gate, judgement: Judgement, now: float) -> None:
+def _disable(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> None:
     """Disable the endpoint: it does not want any more messages."""
+    gate = pending.gate
     gate.lost()
     lane.stand(Standing.DISABLED, "the receiver said so", now)
     leader = lane.gates.group.leader
@@ -249,7 +250,7 @@ def _disable(lane: Lane, gate: Gate, judgement: Judgement, now: float) -> None:
         count_refusal(leader, lane)
         answered(leader, lane, judgement, now)
     elif gate is not lane.gates.own:
-        lane.gates.group.serve_all()
+        pending.group.serve_all()
 
 
 def _failures(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> int | None:

@@ -18,6 +18,7 @@ from tarry.core.policy import Policy
 from tarry.core.text import to_json
 from tarry.errors import EgressRefused, PolicyError, SealError, SettingsError
 from tarry.service.dispatch.limits.gate import Gate
+from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.outcomes.judge import Judgement, Ruling
 from tarry.service.model.attempt import Attempt, Settlement, Trigger
 from tarry.service.model.delivery import ENDED
@@ -142,21 +143,26 @@ class Lander(Protocol):
 
 
 class PendingAttempt:
-    """An attempt in flight: its delivery, gate, pace (`epoch`), start time and config."""
+    """An attempt in flight: its delivery, gate, pace (`epoch`), start time and config.
 
-    __slots__ = ("config", "due", "epoch", "gate", "lane", "sent_at", "url")
+    `group` is the group that the lane belonged to when it was sent: its queue may wait for the
+    answer, even if the lane belongs to another one by then.
+    """
+
+    __slots__ = ("config", "due", "epoch", "gate", "group", "lane", "sent_at", "url")
 
     def __init__(  # noqa: PLR0913, PLR0917  made for every attempt: keyword arguments cost time
         self,
         lane: Lander,
         due: Due,
         gate: Gate,
+        group: Origin,
         epoch: int,
         sent_at: float,
         config: LaneConfig,
         url: str,
     ) -> None:
-        self.lane, self.due, self.gate, self.epoch = lane, due, gate, epoch
+        self.lane, self.due, self.gate, self.group, self.epoch = lane, due, gate, group, epoch
         self.sent_at, self.config, self.url = sent_at, config, url
 
     def done(self, answer: Answer) -> None:

@@ -131,11 +131,6 @@ class Lane:
         return self.allowance.in_flight
 
     @property
-    def timeout(self) -> float:
-        """The timeout of its requests, in seconds."""
-        return self.config.timeout
-
-    @property
     def gate(self) -> Gate:
         """Its own gate, whether it goes by that gate now or not."""
         return self.gates.own

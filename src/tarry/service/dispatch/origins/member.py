@@ -26,10 +26,6 @@ class Member(Protocol):
         """How many requests are in flight."""
 
     @property
-    def timeout(self) -> float:
-        """The timeout of its requests, in seconds."""
-
-    @property
     def is_well(self) -> bool:
         """Whether no attempt failed since the endpoint accepted a delivery, or ever."""
 

@@ -149,12 +149,9 @@ class Origin:
             self.leader.change()
 
     def discard(self, lane: Member) -> None:
-        """Remove a lane from the queue, and do not wait longer than its timeout for its answer."""
+        """Remove a lane from the queue."""
         if self._queue is not None:
             self._queue.discard(lane)
-        if lane.in_flight and self.shared:
-            # The lanes in the queue may wait for that answer, which this gate will not get.
-            self._context.later(lane.timeout, self.serve)
 
     def adopt(self, group: "Origin") -> None:
         """Take a group into this whole."""
