@@ -6,6 +6,7 @@ from tarry.service.model.task import Task, Work
 from tests.simulation.checker.hand_made import (
     HERE,
     ONE,
+    added,
     answered,
     delivery,
     ending,
@@ -42,6 +43,22 @@ def test_a_resend_is_sent() -> None:
 def test_a_resend_may_take_a_while_after_the_last_fault(until: float, broken: set[str]) -> None:
     nobody = Fault(at=4, until=until, kind="nobody at work")
     assert rules([*story(), nobody, RESEND], ending(delivery())) == broken
+
+
+@pytest.mark.parametrize(
+    ("fifo", "until", "broken"),
+    [
+        (False, 30.0, {"wish not granted"}),
+        (True, 30.0, set()),  # the outcome is written at 90 at the latest
+        (True, 19.0, {"wish not granted"}),
+    ],
+)
+def test_a_resend_to_an_ordered_endpoint_waits_for_an_outcome_that_cannot_be_written(
+    *, fifo: bool, until: float, broken: set[str]
+) -> None:
+    poison = Fault(at=4, until=until, kind="poison", message=ONE)
+    log = [*story(), added(0.1, fifo=fifo), poison, RESEND]
+    assert rules(log, ending(delivery())) == broken
 
 
 def test_a_resend_that_a_failover_lost_is_not_sent() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from tarry.service.model.endpoint import Standing
 from tests.simulation.checker.facts import Facts, Violation
+from tests.simulation.checker.liveness import REFUSED_AGAIN_AFTER
 
 PATIENCE = 20.0
 """How many seconds before the end of a history a request must have been made, and faults must be
@@ -14,13 +15,12 @@ CLOCKS_DIFFER = 5.0
 
 def wishes(facts: Facts) -> Iterator[Violation]:
     """Check that every request was carried out by the end."""
-    faults_over = max((fault.until for fault in facts.faults), default=0.0)
     for asked in facts.asked:
         if asked.wish != "resend" or asked.endpoint is None or asked.message is None:
             continue
         changes = facts.changes[asked.endpoint]
         is_stopped = any(change.endpoint.standing is not Standing.ENABLED for change in changes)
-        since = max(asked.at, faults_over)
+        since = max(asked.at, _faults_over(facts, asked.endpoint))
         if is_stopped or facts.was_lost(asked.at) or since > facts.ending.at - PATIENCE:
             continue
         requests = facts.requests[asked.message, asked.endpoint]
@@ -35,3 +35,18 @@ def wishes(facts: Facts) -> Iterator[Violation]:
             took = task.finished_at - task.created_at
             text = f"the task {task.work} of {task.endpoint} took {took:.3f} s"
             yield Violation(facts.ending.at, "wish not granted", text)
+
+
+def _faults_over(facts: Facts, endpoint: str) -> float:
+    """Return when no fault keeps an endpoint from getting a resend any more.
+
+    At an ordered endpoint, it waits until the outcome of the delivery before it is written.
+    """
+    is_ordered = any(change.endpoint.fifo for change in facts.changes[endpoint])
+    return max(
+        (
+            fault.until + (REFUSED_AGAIN_AFTER if is_ordered and fault.message else 0.0)
+            for fault in facts.faults
+        ),
+        default=0.0,
+    )
