@@ -45,6 +45,8 @@ def _rate(facts: Facts, endpoint: str, requests: list[Requested]) -> Iterator[Vi
         if rate is None or place < (allowed := max(1, int(rate))):
             continue
         first = requests[place - allowed].at
+        if _limit_at(facts, endpoint, "rate", first) != rate:
+            continue  # the worker may have learned of the rate only after some of these requests
         least = max(1.0, 1 / rate) * (1 - TOLERANCE)
         if request.at - first < least and not facts.sudden_between(first - SETTLING, request.at):
             took = request.at - first

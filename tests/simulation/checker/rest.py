@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from tests.simulation.checker.facts import Facts, Violation
+from tests.simulation.checker.liveness import PATIENCE, REFUSED_AGAIN_AFTER
 from tests.simulation.log import Crashed, Rested
 
 LAST_FEW = 6
@@ -12,6 +13,8 @@ LAST_FEW = 6
 def rest(facts: Facts) -> Iterator[Violation]:
     """Check how many calls reached the store at rest."""
     for entry in facts.all(Rested):
+        if _writes_again(facts, entry):
+            continue
         many = {
             name: count
             for name, count in entry.calls.items()
@@ -22,6 +25,16 @@ def rest(facts: Facts) -> Iterator[Violation]:
                 f"with nothing to do, the store was called too often in {entry.seconds:g} s: {many}"
             )
             yield Violation(entry.at, "no rest", text)
+
+
+def _writes_again(facts: Facts, entry: Rested) -> bool:
+    """Return whether outcomes that the store refused may be written meanwhile, a minute later."""
+    return any(
+        fault.at + REFUSED_AGAIN_AFTER < entry.at
+        and fault.until + REFUSED_AGAIN_AFTER + PATIENCE > entry.at - entry.seconds
+        for fault in facts.faults
+        if fault.message is not None
+    )
 
 
 def crashes(facts: Facts) -> Iterator[Violation]:

@@ -44,6 +44,9 @@ def test_a_rate_below_one_holds_for_longer() -> None:
 def test_a_new_rate_takes_a_moment() -> None:
     assert check([added(), added(4.5, rate=1.0), *burst(3, 0.1)]) == set()
     assert check([added(), added(1.0, rate=1.0), *burst(3, 0.1)]) == {"too fast"}
+    # It reached the worker between 4 and 6 s, so only requests since then are spaced by it.
+    assert check([added(), added(4.0, rate=1.0), *burst(5, 0.25)]) == set()
+    assert check([added(), added(4.0, rate=1.0), *burst(6, 0.25)]) == {"too fast"}
 
 
 def test_two_owners_after_a_clock_step_may_break_a_rate() -> None:
