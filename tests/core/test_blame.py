@@ -38,7 +38,7 @@ CLOSED, OPEN, PACED = Phase
 HEALTHY = LaneFacts(
     accepted_sent_at=NOW - 1.5,
     accepted_at=NOW - 1,
-    types={"paid": ACCEPTED, "unwanted": UNSEEN.fail(NOW - 2)},
+    types={"paid": ACCEPTED, "unwanted": UNSEEN.fail(NOW - 2, enough=RULE.failures)},
 )
 """It accepted a message a second ago."""
 DOWN = HEALTHY.replace(accepted_at=NOW - HEALTHY_WITHIN)
@@ -46,7 +46,9 @@ DOWN = HEALTHY.replace(accepted_at=NOW - HEALTHY_WITHIN)
 MOSTLY_OWN = SecondTries(firsts=100, recent=0.1, usual=0.1, tried=90, failed=90, expected=9)
 OFTEN_OWN = MOSTLY_OWN.replace(failed=60)
 CREDIT = NO_TRIES.replace(credit=1.0)
-ONLY_FAILS = EventTypeFacts(accepted=False, failures=RULE.failures, failing_since=NOW - 2)
+ONLY_FAILS = EventTypeFacts(
+    accepted=False, failures=RULE.failures, failing_since=NOW - 3, only_fails_since=NOW - 2
+)
 
 FAILED_BEFORE = DeliveryFacts(failed_at=NOW - 2)
 FAILED_SINCE = DeliveryFacts(failed_at=NOW - 1.2)
@@ -117,10 +119,10 @@ def test_a_success_of_long_ago_makes_no_refusal_final(since: float, whose: Whose
 @pytest.mark.parametrize(
     ("event_type", "lane", "expected"),
     [
-        (UNSEEN.fail(NOW - 2), HEALTHY, UNSAID),
-        (UNSEEN.fail(NOW - 2), DOWN, UNKNOWN),
-        (UNSEEN.fail(NOW - 1.2), HEALTHY, UNKNOWN),
-        (ACCEPTED.fail(NOW - 2), HEALTHY, UNKNOWN),
+        (UNSEEN.fail(NOW - 2, enough=RULE.failures), HEALTHY, UNSAID),
+        (UNSEEN.fail(NOW - 2, enough=RULE.failures), DOWN, UNKNOWN),
+        (UNSEEN.fail(NOW - 1.2, enough=RULE.failures), HEALTHY, UNKNOWN),
+        (ACCEPTED.fail(NOW - 2, enough=RULE.failures), HEALTHY, UNKNOWN),
         (UNSEEN, HEALTHY, UNKNOWN),
     ],
 )
@@ -202,8 +204,8 @@ def test_of_an_endpoint_that_accepted_nothing_for_a_minute_a_failure_says_someth
     [
         (ONLY_FAILS, MESSAGE),
         (ONLY_FAILS.replace(accepted=True), MESSAGE),
-        (ONLY_FAILS.replace(failures=RULE.failures - 1), UNKNOWN),
-        (ONLY_FAILS.replace(failing_since=NOW - 1), UNKNOWN),
+        (ONLY_FAILS.replace(failures=RULE.failures - 1, only_fails_since=math.inf), UNKNOWN),
+        (ONLY_FAILS.replace(only_fails_since=NOW - 1), UNKNOWN),
     ],
 )
 def test_a_failure_is_the_messages_if_its_event_type_only_fails(
@@ -248,7 +250,7 @@ def learned(
     *,
     event_type: str = "paid",
 ) -> LaneFacts:
-    return learn(RULE, HEALTHY, delivery, FailedAttempt(trouble, event_type, phase, NOW))
+    return learn(HEALTHY, delivery, FailedAttempt(trouble, event_type, phase, NOW))
 
 
 @pytest.mark.parametrize("phase", Phase)
@@ -279,7 +281,7 @@ def test_from_a_throttled_attempt_and_a_messages_own_failure_nothing_is_learned(
 
 numbers = st.integers(0, 9)
 times = st.floats(NOW - 2000, NOW)
-types = st.builds(EventTypeFacts, st.booleans(), st.integers(0, 9), times)
+types = st.builds(EventTypeFacts, st.booleans(), st.integers(0, 9), times, times)
 tries = st.sampled_from([NO_TRIES, CREDIT, MOSTLY_OWN])
 lanes = st.builds(
     LaneFacts,
@@ -335,7 +337,7 @@ def test_whose_failure_it_is_and_what_the_gate_counts_fit_together(
 def test_the_lane_learns_only_from_what_the_gate_counts_or_from_a_second_try(
     lane: LaneFacts, delivery: DeliveryFacts, attempt: FailedAttempt
 ) -> None:
-    known = learn(RULE, lane, delivery, attempt)
+    known = learn(lane, delivery, attempt)
     counts = blame(RULE, known, delivery, attempt).counts
     refused = attempt.trouble is REFUSED and counts is not None
     assert known.refusals == lane.refusals + refused

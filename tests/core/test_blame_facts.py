@@ -94,10 +94,21 @@ def test_what_an_opening_gives_back_is_what_failed_since_the_last_success(
 
 
 def test_failures_of_an_event_type_count_from_the_first() -> None:
-    failing = UNSEEN.fail(4.0)
+    failing = UNSEEN.fail(4.0, enough=3)
     assert failing == EventTypeFacts(accepted=False, failures=1, failing_since=4.0)
-    assert failing.fail(6.0) == EventTypeFacts(accepted=False, failures=2, failing_since=4.0)
-    assert ACCEPTED.fail(6.0) == EventTypeFacts(accepted=True, failures=1, failing_since=6.0)
+    again = failing.fail(6.0, enough=3)
+    assert again == EventTypeFacts(accepted=False, failures=2, failing_since=4.0)
+    assert ACCEPTED.fail(6.0, enough=3) == again.replace(
+        accepted=True, failures=1, failing_since=6.0
+    )
+
+
+def test_an_event_type_only_fails_since_it_failed_often_enough() -> None:
+    facts, since = UNSEEN, []
+    for now in range(5):
+        facts = facts.fail(now, enough=3)
+        since.append(facts.only_fails_since)
+    assert since == [NEVER, NEVER, 2, 2, 2]
 
 
 def test_a_lane_is_healthy_for_a_minute_after_a_success() -> None:

@@ -100,7 +100,9 @@ class _Evidence(StrEnum):
     """What earlier attempts say about a failure."""
 
     NOTHING = "nothing"
-    OWN = "the endpoint accepted another message since this one, or its event type, failed"
+    OWN = (
+        "the endpoint accepted another message since this one failed, or its event type only fails"
+    )
     SLOWED = "the endpoint accepted another message since this one failed at a pace"
     UNWANTED = "the endpoint never accepted this event type, but others since it first failed"
 
@@ -122,14 +124,12 @@ def accept(tries: SecondTries, delivery: DeliveryFacts, accepted: float) -> Seco
     return tries.second(failed=False) if second else tries.first(failed=False)
 
 
-def learn(
-    rule: PacerRule, lane: LaneFacts, delivery: DeliveryFacts, attempt: FailedAttempt
-) -> LaneFacts:
+def learn(lane: LaneFacts, delivery: DeliveryFacts, attempt: FailedAttempt) -> LaneFacts:
     """Return what is known of a lane once this attempt is counted; ask `blame` afterwards.
 
     The failure has to be counted for its event type already.
     """
-    evidence = _evidence(rule, lane, delivery, attempt)
+    evidence = _evidence(lane, delivery, attempt)
     if attempt.trouble is REFUSED:
         ignored = evidence is not NOTHING and attempt.phase is not OPEN
         return lane if ignored else lane.replace(refusals=lane.refusals + 1)
@@ -162,7 +162,8 @@ def blame(
     refused    closed                                              unknown    0 (c, f)
     refused    paced                                               unknown    1 (f)
     failed     other   accepted since                              message    nothing (d)
-    failed     other   event type only fails, accepted since       message    nothing (d)
+    failed     other   five of its event type failed in a row,     message    nothing (d)
+                       others were accepted since the fifth
     failed     other   failed at a pace, accepted since, most      message    nothing (e)
                        such messages fail again
     failed     paced   the same, and many fail again               pace (g)   nothing (e)
@@ -177,7 +178,8 @@ def blame(
         makes it five in a row, any refusals among them, counts for all five and opens the lane.
         From there on each refusal counts 1.
     (d) One message, or one event type in five, is always answered with 500. If each failure
-        counted, the lane would open over and over.
+        counted, the lane would open over and over. Others must be accepted after the fifth failure
+        of the type: five failures in an outage say nothing about it.
     (e) A backlog holds many messages that always fail. `second_tries` tells them from an overload.
     (f) At the gate of an origin a refusal counts 0: answers of other endpoints show what it means.
     (g) Unknown after three failures of this delivery at a pace: otherwise it could be retried
@@ -188,7 +190,7 @@ def blame(
     elif attempt.trouble is THROTTLED or attempt.phase is OPEN:
         verdict = Blame(ENDPOINT, 1)
     else:
-        verdict = _failed(rule, lane, delivery, attempt)
+        verdict = _failed(lane, delivery, attempt)
     own_gate = attempt.phase is CLOSED and not attempt.shared
     completes_row = lane.in_a_row + 1 == rule.failures and lane.refusals > 0
     if verdict.counts is not None and own_gate and completes_row:
@@ -203,16 +205,14 @@ def _refused(
     counted = 0 if attempt.shared else int(counts)
     if attempt.phase is OPEN:
         return Blame(ENDPOINT, counted)
-    evidence = _evidence(rule, lane, delivery, attempt)
+    evidence = _evidence(lane, delivery, attempt)
     if evidence is OWN:
         return Blame(MESSAGE, None)
     return Blame(UNKNOWN, None if evidence is UNWANTED else counted)
 
 
-def _failed(
-    rule: PacerRule, lane: LaneFacts, delivery: DeliveryFacts, attempt: FailedAttempt
-) -> Blame:
-    evidence = _evidence(rule, lane, delivery, attempt)
+def _failed(lane: LaneFacts, delivery: DeliveryFacts, attempt: FailedAttempt) -> Blame:
+    evidence = _evidence(lane, delivery, attempt)
     if evidence is OWN or (evidence is SLOWED and lane.tries.own > MOSTLY):
         return Blame(MESSAGE, None)
     if attempt.phase is CLOSED:
@@ -224,9 +224,7 @@ def _failed(
     return Blame(whose, 0 if spared else 1, spared=spared)
 
 
-def _evidence(
-    rule: PacerRule, lane: LaneFacts, delivery: DeliveryFacts, attempt: FailedAttempt
-) -> _Evidence:
+def _evidence(lane: LaneFacts, delivery: DeliveryFacts, attempt: FailedAttempt) -> _Evidence:
     event_type = lane.types.get(attempt.event_type, UNSEEN)
     if attempt.trouble is REFUSED:
         recent = attempt.at - lane.accepted_at < FINAL_WITHIN
@@ -237,8 +235,7 @@ def _evidence(
         return UNWANTED if unwanted and lane.is_healthy(attempt.at) else NOTHING
     if attempt.trouble is THROTTLED or not lane.is_healthy(attempt.at):
         return NOTHING
-    only_fails = event_type.failures >= rule.failures
-    if only_fails and event_type.failing_since < lane.accepted_sent_at:
+    if event_type.only_fails_since < lane.accepted_sent_at:
         return OWN
     if delivery.failed_at < lane.accepted_sent_at:
         return OWN

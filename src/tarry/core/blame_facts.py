@@ -108,15 +108,22 @@ class EventTypeFacts(Value):
     """The facts about one event type: whether the endpoint ever accepted it, and its failures.
 
     `failures` counts those in a row, refusals among them, the first of them at `failing_since`.
+    Since `only_fails_since` there are enough of them to say that the type always fails.
     """
 
     accepted: bool = False
     failures: int = 0
     failing_since: float = NEVER
+    only_fails_since: float = NEVER
 
-    def fail(self, now: float) -> "EventTypeFacts":
-        """Count one more failure."""
-        return self.replace(failures=self.failures + 1, failing_since=min(self.failing_since, now))
+    def fail(self, now: float, *, enough: int) -> "EventTypeFacts":
+        """Count one more failure; `enough` of them say that the type always fails."""
+        failures = self.failures + 1
+        return self.replace(
+            failures=failures,
+            failing_since=min(self.failing_since, now),
+            only_fails_since=now if failures == enough else self.only_fails_since,
+        )
 
 
 UNSEEN = EventTypeFacts()

@@ -4,6 +4,7 @@ from collections.abc import Container, Iterator
 from itertools import groupby, islice
 
 from tests.simulation.checker.facts import Facts, Violation
+from tests.simulation.checker.kept import OPENS_AFTER, Chance
 from tests.simulation.checker.refusals import retries_of_unwanted_types
 from tests.simulation.log import Requested
 
@@ -78,23 +79,29 @@ def _was_lost(facts: Facts, first: Requested, request: Requested) -> bool:
 def _probes(facts: Facts, endpoint: str, requests: list[Requested]) -> Iterator[Violation]:
     """Count the requests to an endpoint while it is down, from a few seconds after one failed.
 
-    A request to an endpoint that hangs fails when it times out.
+    A request to an endpoint that hangs fails when it times out. Where many fail by chance, it takes
+    a longer row of failures to notice that it is down.
     """
     retries = retries_of_unwanted_types(facts, endpoint)
-    for is_down, outage in groupby(requests, key=lambda request: request.is_down):
+    by_chance = Chance()
+    for is_down, group in groupby(requests, key=lambda request: request.is_down):
+        outage = list(group)
         if is_down:
-            yield from islice(_too_many(facts, endpoint, list(outage), retries), 1)
+            longer = by_chance.row() - OPENS_AFTER
+            yield from islice(_too_many(facts, endpoint, outage, retries, longer), 1)
+        for request in outage:
+            by_chance.count(request, facts.answers.get(request.request))
 
 
 def _too_many(
-    facts: Facts, endpoint: str, outage: list[Requested], retries: Container[int]
+    facts: Facts, endpoint: str, outage: list[Requested], retries: Container[int], longer: int
 ) -> Iterator[Violation]:
     answers = [facts.answers[one.request] for one in outage if one.request in facts.answers]
     down_since = min((answer.at for answer in answers), default=outage[0].at)
     probes = 0
     for request in outage:
         probes += request.at > down_since + DOWN_AFTER and request.request not in retries
-        allowed = min(PROBES, FIRST_PROBES + max(0.0, request.at - down_since))
+        allowed = longer + min(PROBES, FIRST_PROBES + max(0.0, request.at - down_since))
         if probes > allowed + _allowance(facts, endpoint, down_since, request.at):
             text = f"{endpoint} is down since {down_since:.3f} and was tried {probes} times"
             yield Violation(request.at, "too many probes", text)

@@ -73,6 +73,15 @@ def test_an_endpoint_that_is_down_is_not_tried_all_the_time() -> None:
     assert check(probes(30)) == {"too many probes"}
 
 
+def test_where_many_fail_by_chance_it_takes_longer_to_notice_that_an_endpoint_is_down() -> None:
+    before: list[Entry] = []
+    for number in range(40):
+        at = 1.0 + number / 10
+        before += [requested(at, 100 + number), answered(at, 100 + number, (200, 500)[number % 2])]
+    assert "too many probes" not in check([*before, *probes(34)])
+    assert "too many probes" in check([*before, *probes(44)])
+
+
 def test_an_endpoint_that_hangs_is_known_to_be_down_when_a_request_has_timed_out() -> None:
     assert "too many probes" not in check(probes(60, apart=0.1, took=15.0))
     assert "too many probes" in check(probes(60, apart=0.1, took=0.1))

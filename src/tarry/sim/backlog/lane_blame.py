@@ -35,7 +35,7 @@ class LaneBlame:
         )
         facts = self._deliveries.get(delivery, CLEAN)
         attempt = FailedAttempt(Trouble.FAILED, "", phase, now)
-        lane = learn(self._rule, lane, facts, attempt)
+        lane = learn(lane, facts, attempt)
         verdict = blame(self._rule, lane, facts, attempt)
         self._tries = lane.tries.spared() if verdict.spared else lane.tries
         return verdict

@@ -80,10 +80,13 @@ def test_an_answer_may_speak_for_several_failures() -> None:
     assert gate.phase is Phase.OPEN
 
 
-def test_a_success_just_before_keeps_it_closed_and_one_of_long_ago_does_not() -> None:
+@pytest.mark.parametrize("epoch", [None, -1], ids=["in time", "late"])
+def test_a_success_just_before_keeps_it_closed_and_one_of_long_ago_does_not(
+    epoch: int | None,
+) -> None:
     for pause, phase in ((RULE.silence / 2, Phase.CLOSED), (RULE.silence * 2, Phase.OPEN)):
         gate = a_gate()
-        answer(gate, NOON, passed=True)
+        answer(gate, NOON, passed=True, epoch=epoch)
         for _ in range(5):
             answer(gate, NOON + pause)
         gate.step(NOON + pause, 1)

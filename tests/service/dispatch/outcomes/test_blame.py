@@ -150,6 +150,13 @@ def test_a_type_that_only_fails_says_nothing_of_who_accepts_others() -> None:
     assert failed(lane) == 1
 
 
+def test_an_outage_is_the_endpoints_although_a_failure_of_the_type_was_the_messages() -> None:
+    lane = LaneBlame()
+    assert failed(lane, a_due(seq=1), now=NOON - 9) == 1
+    accept(lane, replace(OTHER, event_type="another"))
+    assert [failed(lane, a_due(seq=seq)) for seq in range(2, 12)] == [1] * 10
+
+
 def test_what_is_throttled_says_nothing_about_its_type() -> None:
     lane = LaneBlame()
     for _ in range(9):

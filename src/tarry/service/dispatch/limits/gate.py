@@ -112,7 +112,7 @@ class Gate:
             return
         if passed:
             self._passed_at = now
-        elif self._passed and not self._failed:
+        elif (self._passed or self._late) and not (self._failed or self._missed):
             # A success of long ago must not count as one of now.
             self._step(self._passed_at, 1)
         late = epoch != self.pace.epoch

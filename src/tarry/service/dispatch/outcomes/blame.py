@@ -95,10 +95,10 @@ class LaneBlame:
         """
         if verdict is not Verdict.HELD:
             known = self._types.get(due.event_type, UNSEEN)
-            self._learn_type(due.event_type, known.fail(now))
+            self._learn_type(due.event_type, known.fail(now, enough=RULE.failures))
         attempt = FailedAttempt(_TROUBLES[verdict], due.event_type, phase, now, shared=shared)
         delivery = self._of(due)
-        lane = learn(RULE, self._facts(accepted_at, in_a_row), delivery, attempt)
+        lane = learn(self._facts(accepted_at, in_a_row), delivery, attempt)
         found = blame(RULE, lane, delivery, attempt)
         self.refusals = lane.refusals
         self.failures += found.counts is not None
