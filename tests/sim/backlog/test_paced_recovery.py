@@ -162,7 +162,8 @@ def test_with_a_memory_that_is_wrong(endpoint: Manner, remembered: float) -> Non
 @every_endpoint("shed")
 def test_with_slow_answers(endpoint: Manner) -> None:
     case = Case({**HALF_AS_LARGE, "endpoint": endpoint, "latency": 1.0, "remembered": 95})
-    assert case.mean("recovery_ratio") <= 1.35
+    # A brittle endpoint feels the overload of the second in which its answers are on their way.
+    assert case.mean("recovery_ratio") <= (1.5 if endpoint == "brittle" else 1.35)
 
 
 @every_endpoint("brittle")
