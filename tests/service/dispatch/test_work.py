@@ -155,12 +155,6 @@ def test_a_settlement_that_the_store_did_not_take_has_the_leases_checked() -> No
     assert set_ones(signals) == ["renew"]
 
 
-def test_a_lost_report_of_woken_lanes_has_all_shards_looked_through() -> None:
-    signals = Signals()
-    Work[FakeLane](signals).look_through_shards()
-    assert set_ones(signals) == ["own"]
-
-
 def test_what_is_new_of_an_origin_wakes_the_loop_that_shares_it() -> None:
     signals = Signals()
     Work[FakeLane](signals).write_origins()

@@ -190,10 +190,6 @@ class Work(Generic[LaneT]):
         """Wake the loop that renews leases: one may have been lost."""
         self._signals.renew.set()
 
-    def look_through_shards(self) -> None:
-        """Wake the loop that takes shards: it has lanes loaded that are awake and not known."""
-        self._signals.own.set()
-
     def forget(self, lane: LaneT) -> None:
         """Take a lane off all lists. Its outcomes are written nevertheless."""
         self.hungry.pop(lane, None)

@@ -116,8 +116,8 @@ class LanePlace(Place):
             lane.backlog.buffer.is_busy(due)
         epoch = gate.sent(self.now, 1)
         lane.allowance.sent(self.now)
-        group, url = lane.gates.group, lane.endpoint.url
-        return PendingAttempt(lane, due, gate, group, epoch, self.now, lane.config, url)
+        origin, url = lane.gates.group.leader, lane.endpoint.url
+        return PendingAttempt(lane, due, gate, origin, epoch, self.now, lane.config, url)
 
     def fail(self, lane: Lane, answer: Answer, times: int = 1) -> None:
         """Send deliveries of a lane one after the other, each answered like this at once."""

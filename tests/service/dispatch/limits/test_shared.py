@@ -57,9 +57,19 @@ def test_another_rate_counts_from_what_went_before() -> None:
     spacing = Spacing(1.0)
     spacing.sent(1000.0)
     spacing.limit(10.0)
-    assert spacing.free_at(1000.0) == pytest.approx(1001.0)
+    assert spacing.free_at(1000.0) == pytest.approx(1000.0 + (1 + MARGIN) / 10)
     spacing.sent(1001.0)
+    spacing.limit(0.5)
     assert spacing.free_at(1001.0) == pytest.approx(1001.0 + (1 + MARGIN) / 10)
+    spacing.sent(1001.2)
+    assert spacing.free_at(1001.2) == pytest.approx(1001.2 + (1 + MARGIN) * 2, abs=0.1)
+
+
+def test_another_rate_leaves_a_doubt_about_the_last_owner_as_it_is() -> None:
+    spacing = Spacing(0.5)
+    spacing.doubt(1000.0)
+    spacing.limit(1.0)
+    assert spacing.free_at(1000.0) == pytest.approx(1000.0 + 1 + MARGIN)
 
 
 def test_a_limit_that_is_lifted_is_lifted_at_once() -> None:

@@ -795,7 +795,7 @@ def test_an_answer_that_a_gate_does_not_count_gives_the_turn_to_the_next(level: 
     assert place.sent == [first.number]
     place.push(3600)
     group.leader.gate.lost()
-    group.serve_all()
+    group.leader.serve()
     assert place.sent == [first.number, second.number]
 
 

@@ -77,8 +77,10 @@ class Buffer:
         """No row that is due is sent before this time."""
 
     def set_order(self, *, fifo: bool) -> None:
-        """Hand out rows strictly in order, or not."""
+        """Hand out rows strictly in order, or not. Rewind after a change."""
         self.fifo = fifo
+        if fifo:  # an ordered lane has no fresh deliveries: nothing goes before its backlog
+            self._fresh_from, self._fresh_next = None, False
 
     # --- Where reading goes on ------------------------------------------------------------------
 

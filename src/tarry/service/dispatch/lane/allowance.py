@@ -125,6 +125,7 @@ class Allowance:
     def start_over(self) -> None:
         """Forget earlier results: the endpoint has moved to another origin."""
         self.failing, self.trust, self._latency = 0, FIRST, 0.0
+        self._unanswered_since = math.inf
 
     def failed_before(self, failures: int) -> None:
         """Take over the number of failures in a row from the last owner of the lane."""

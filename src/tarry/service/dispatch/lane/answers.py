@@ -130,9 +130,9 @@ def _report(
     now: float,
 ) -> None:
     """Report an answer to the gate, the origin and the endpoint's record."""
-    if pending.url != lane.endpoint.url:  # it says nothing about the endpoint's new URL
-        pending.gate.lost()
-        pending.group.serve_all()
+    if lane.left or pending.url != lane.endpoint.url:
+        # The lane has another owner now, or the answer says nothing about the endpoint's new URL.
+        _lose(pending)
     elif judgement.alive:
         _report_success(lane, pending, judgement, now)
     else:
@@ -214,9 +214,14 @@ def _has_left(lane: Lane, pending: PendingAttempt) -> bool:
     gates, gate = lane.gates, pending.gate
     if gate is gates.current or gate is gates.shared:
         return False
-    gate.lost()
-    pending.group.serve_all()
+    _lose(pending)
     return True
+
+
+def _lose(pending: PendingAttempt) -> None:
+    """Count an answer for no gate, and let the lanes go on that waited for it."""
+    pending.gate.lost()
+    pending.origin.serve()
 
 
 def _tell_gate(
@@ -242,15 +247,14 @@ def _tell_gate(
 
 def _disable(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> None:
     """Disable the endpoint: it does not want any more messages."""
-    gate = pending.gate
-    gate.lost()
     lane.stand(Standing.DISABLED, "the receiver said so", now)
     leader = lane.gates.group.leader
-    if gate is leader.gate:  # the other lanes of the origin wait for this answer
+    if pending.gate is leader.gate:  # the other lanes of the origin wait for this answer
+        pending.gate.lost()
         count_refusal(leader, lane)
         answered(leader, lane, judgement, now)
-    elif gate is not lane.gates.own:
-        pending.group.serve_all()
+    else:
+        _lose(pending)
 
 
 def _failures(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> int | None:

@@ -145,24 +145,24 @@ class Lander(Protocol):
 class PendingAttempt:
     """An attempt in flight: its delivery, gate, pace (`epoch`), start time and config.
 
-    `group` is the group that the lane belonged to when it was sent: its queue may wait for the
-    answer, even if the lane belongs to another one by then.
+    `origin` is the level whose lanes wait for the answer if the gate is a shared one. The lane may
+    go by another one by then, or may have left.
     """
 
-    __slots__ = ("config", "due", "epoch", "gate", "group", "lane", "sent_at", "url")
+    __slots__ = ("config", "due", "epoch", "gate", "lane", "origin", "sent_at", "url")
 
     def __init__(  # noqa: PLR0913, PLR0917  made for every attempt: keyword arguments cost time
         self,
         lane: Lander,
         due: Due,
         gate: Gate,
-        group: Origin,
+        origin: Origin,
         epoch: int,
         sent_at: float,
         config: LaneConfig,
         url: str,
     ) -> None:
-        self.lane, self.due, self.gate, self.group, self.epoch = lane, due, gate, group, epoch
+        self.lane, self.due, self.gate, self.origin, self.epoch = lane, due, gate, origin, epoch
         self.sent_at, self.config, self.url = sent_at, config, url
 
     def done(self, answer: Answer) -> None:

@@ -65,7 +65,7 @@ class Lane:
     """
 
     __slots__ = (
-        *("_driver", "_refused", "allowance", "backlog", "blame", "config", "context"),
+        *("_driver", "_refused", "_stood_at", "allowance", "backlog", "blame", "config", "context"),
         *("endpoint", "gates", "held", "left", "number", "record", "tenant", "tenant_rate"),
         *("unsettled", "version", "wake_at", "work"),
     )
@@ -88,6 +88,8 @@ class Lane:
         self.number, self.tenant = row.lane, intern(row.endpoint.application)
         self.version = row.version
         self.unsettled = self._refused = 0
+        self._stood_at = -1
+        """The version of the endpoint at which this worker stopped it: see `change`."""
         self.left = False
         self.wake_at = math.inf
         self.record = EndpointRecord(row, context.parking, context.note, epoch=self.epoch)
@@ -192,8 +194,14 @@ class Lane:
     # --- Changes from outside -------------------------------------------------------------------
 
     def change(self, row: LaneRow, config: LaneConfig, tenant_rate: TenantRate) -> None:
-        """Apply changes of the endpoint, its policy, or its deliveries."""
-        self._fit(row.endpoint, config)
+        """Apply changes of the endpoint, its policy, or its deliveries.
+
+        If this worker stopped the endpoint, a row that was read before that was written does not
+        enable it again.
+        """
+        is_old = row.version <= self._stood_at
+        standing = self.endpoint.standing if is_old else row.endpoint.standing
+        self._fit(replace(row.endpoint, standing=standing), config)
         self.version, self.tenant_rate = row.version, tenant_rate
         self.backlog.reload(row)
 
@@ -352,4 +360,6 @@ class Lane:
         """Have a change of the endpoint's record written, if there is one."""
         if change is not None and not self.left:
             self.endpoint = stands(self.endpoint, change)
+            if change.standing is not None:
+                self._stood_at = self.version
             self.work.change(self, change)

@@ -10,6 +10,7 @@ from tarry.service.dispatch.lane.attempt import settlement
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.outcomes.judge import Ruling
 from tarry.service.model.delivery import Reason, State
+from tarry.service.model.endpoint import ENABLED
 from tarry.service.model.lane import Due, Stream
 
 log = logging.getLogger("tarry.service")
@@ -18,6 +19,12 @@ log = logging.getLogger("tarry.service")
 def tick(lane: Lane, now: float) -> bool:
     """Evaluate the answers; return whether to call this again at the next tick."""
     gate = lane.gates.own
+    if lane.left:
+        return False
+    if lane.endpoint.standing is not ENABLED and gate.phase is Phase.PACED:
+        gate.close()  # what waits goes at a pace again once a user has enabled the endpoint
+        _gate_moved(lane, now, failed=False)
+        return False
     if lane.gates.current is gate:
         paced = gate.phase is Phase.PACED
         waiting = lane.backlog.pressing(lane.in_flight) if paced else lane.waiting()
@@ -115,8 +122,7 @@ def replay(lane: Lane, now: float) -> None:
     """Send the backlog at a pace, since many deliveries wait at once, and fresh ones before it."""
     own = lane.gates.own
     if own.phase is Phase.CLOSED and lane.gates.current is own and lane.waiting() > 1:
-        own.failed_before(lane.allowance.failing)  # a closed gate counts no single refusals
-        own.ramp(now)
+        own.ramp(now, lane.allowance.failing)
         _gate_moved(lane, now, failed=False)
 
 

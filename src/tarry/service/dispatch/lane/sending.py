@@ -245,5 +245,5 @@ def _begin(lane: Lane, due: Due, payload: bytes, gate: Gate, now: float) -> None
 
 
 def _pending(lane: Lane, due: Due, gate: Gate, epoch: int, now: float) -> PendingAttempt:
-    group = lane.gates.group
-    return PendingAttempt(lane, due, gate, group, epoch, now, lane.config, lane.endpoint.url)
+    origin = lane.gates.group.leader
+    return PendingAttempt(lane, due, gate, origin, epoch, now, lane.config, lane.endpoint.url)

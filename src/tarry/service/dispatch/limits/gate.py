@@ -58,9 +58,8 @@ class Gate:
         self._draw = draw
         self._spacing = NO_SPACING
         self._space(pace.rate)
-        self._passed = self._failed = self._late = self._missed = self._spared = 0
-        self._took = 0.0
-        self._asked: float | None = None
+        self._asked: float | None
+        self._forget_answers()
         self._passed_at = LONG_AGO
         self._failed_at = LONG_AGO
         self._told = pace.phase
@@ -164,11 +163,15 @@ class Gate:
             missed=self._missed,
             spared=self._spared,
         )
-        self._passed = self._failed = self._late = self._missed = self._spared = 0
-        self._took, self._asked = 0.0, None
+        self._forget_answers()
         # A paced gate waits for the last answer: a delivery that fails is sent again at its pace.
         left = waiting or (self.air if self.phase is PACED else 0)
         self._become(step(RULE, self.pace, seen, now=now, waiting=left, draw=self._draw))
+
+    def _forget_answers(self) -> None:
+        """Start to count answers from zero: they were evaluated, or are about an earlier time."""
+        self._passed = self._failed = self._late = self._missed = self._spared = 0
+        self._took, self._asked = 0.0, None
 
     def hurry(self, now: float) -> float:
         """Let the next probe go at once; return how many seconds sooner that is."""
@@ -199,8 +202,7 @@ class Gate:
 
         If known, set the endpoint's capacity, and since when it is down.
         """
-        # The answers counted so far are from before.
-        self._passed = self._failed = self._late = self._missed = self._spared = 0
+        self._forget_answers()  # they are from before
         if capacity is not None:
             self.pace = self.pace.replace(capacity=capacity)
         pace = opened(RULE, self.pace, now=now, waiting=waiting, draw=self._draw())
@@ -251,9 +253,16 @@ class Gate:
             others = history.faded(2 * FEW_ANSWERS)
             self.pace = self.pace.replace(history=own.add(others.passed, others.failed))
 
-    def ramp(self, now: float) -> None:
-        """Send at a pace although nothing failed: many deliveries wait at once."""
-        if self.pace.phase is CLOSED:
+    def ramp(self, now: float, failures: int = 0) -> None:
+        """Send at a pace although the endpoint is not down: many deliveries wait at once.
+
+        It has failed so often in a row; a closed gate does not count single refusals.
+        """
+        if self._passed or self._late or self._failed or self._missed:
+            # They must not count as answers to the pace, however long ago they were.
+            self._step(max(self._passed_at, self._failed_at), 1)
+        if self.phase is CLOSED:
+            self.failed_before(failures)
             self._become(ramped(RULE, self.pace, now=now))
             self._told = self.phase
 
@@ -263,6 +272,7 @@ class Gate:
 
     def close(self, *, forget: bool = False) -> None:
         """Close the gate: another gate has the pace now. Keep what it learned, or `forget` it."""
+        self._forget_answers()
         kept = Pace() if forget else self.pace
         self._become(
             Pace(

@@ -31,17 +31,20 @@ restarts could keep a slow lane from ever sending."""
 class Spacing:
     """Tells when the next send may go at a rate. The rate may change between two sends."""
 
-    __slots__ = ("_free_at", "rate")
+    __slots__ = ("_free_at", "_sent_at", "rate")
 
     rate: float
 
     def __init__(self, rate: float = math.inf) -> None:
         self.rate = rate
-        self._free_at = LONG_AGO
+        self._free_at = self._sent_at = LONG_AGO
 
     def limit(self, rate: float | None) -> None:
         """Allow at most `rate` sends in any second; earlier sends still count."""
         self.rate = math.inf if rate is None else rate / (1 + MARGIN)
+        if 0 < self.rate < math.inf:
+            # The slot was reckoned by the old rate, which may have been much slower.
+            self._free_at = min(self._free_at, self._sent_at + 1 / self.rate)
 
     def pace(self, rate: float) -> None:
         """Send at exactly this rate from now on."""
@@ -55,11 +58,13 @@ class Spacing:
         """Allow for a send that another owner may have made, at the latest at `until`."""
         if 0 < self.rate < math.inf:
             self._free_at = max(self._free_at, until + min(1 / self.rate, LONGEST_DOUBT))
+            self._sent_at = max(self._sent_at, until)
 
     def sent(self, now: float) -> None:
         """Count a send."""
         if 0 < self.rate < math.inf:
             self._free_at = next_slot(self._free_at, sent_at=now, rate=self.rate)
+            self._sent_at = now
 
 
 NO_SPACING = Spacing()

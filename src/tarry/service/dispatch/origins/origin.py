@@ -204,12 +204,6 @@ class Origin:
         if self._queue is not None:
             self._queue.serve()
 
-    def serve_all(self) -> None:
-        """Serve the queues of both levels, after an answer to a gate that its lane has left."""
-        self.serve()
-        if self.whole is not None:
-            self.whole.serve()
-
     def ask_another(self, now: float, *, refused: bool, before: Failures) -> None:
         """Send the next probe at once if the last one says little about the other lanes.
 

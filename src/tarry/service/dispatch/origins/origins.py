@@ -1,6 +1,6 @@
 """Holds the origins that this process sends to, at both levels, and their records in the store."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from tarry.core.pace import Pace
@@ -10,6 +10,7 @@ from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.origins.record_exchange import RecordExchange
 from tarry.service.dispatch.origins.shared_record import SharedRecord
 from tarry.service.dispatch.work import Work
+from tarry.service.model.application import shard_of
 from tarry.service.model.origin import group_name
 from tarry.service.store.contract import Store
 
@@ -104,12 +105,25 @@ class Origins:
                 origin.change()
 
     def forget(self) -> None:
-        """Forget origins that have no lanes here and are healthy."""
+        """Forget origins that have no lanes here, are healthy, and are saved as such."""
+        self._forget(lambda origin: not origin.shared and not origin.is_changed)
+
+    def drop(self, shards: Collection[int]) -> None:
+        """Forget the groups of shards that another worker may own now: their gates go on there."""
+        if shards:
+            self._forget(
+                lambda origin: bool(origin.application) and shard_of(origin.application) in shards
+            )
+
+    def _forget(self, may_go: Callable[[Origin], bool]) -> None:
+        """Forget the origins without lanes here that may go."""
         for place, top in list(self._tops.items()):
             for group in list(top.groups.values()):
-                if not group.lanes and not group.shared:
+                if not group.lanes and may_go(group):
+                    self._work.stop_ticking(group)
                     top.disown(group)
-            if not top.lanes and not top.groups and not top.shared:
+            if not top.lanes and not top.groups and may_go(top):
+                self._work.stop_ticking(top)
                 del self._tops[place]
 
     def _find(self, place: str, application: str) -> Origin | None:

@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from tarry.core.policy import Policy
-from tarry.errors import StoreError
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane import answers, phases, sending
 from tarry.service.dispatch.lane.attempt import LaneConfig, WrittenPolicy, config
@@ -70,21 +69,21 @@ class LaneLoader:
         self._busy = asyncio.Lock()
 
     async def load_once(self) -> None:
-        """Load lanes that were woken, and those on the list."""
+        """Load lanes that were woken, and then some of those on the list.
+
+        The list may be long, for instance after a takeover. Lanes that are woken go before it.
+        """
         shards = self._shards.owned.values()
         leases = [held.lease for shard in shards if not (held := shard.held).is_leaving]
         if not leases:
             return
-        try:
-            woken = await self._store.woken(leases)
-        except StoreError:
-            # The store reports a woken lane only once, and the error may have lost that report:
-            # look through the lanes of all shards.
-            for shard in self._shards.owned.values():
-                shard.doubt()
-            self._work.look_through_shards()
-            raise
-        await self.load(woken)
+        # The store reports a woken lane only once. After an error, which may have lost that report,
+        # all lanes are looked through: see `recovered` in `work.py`.
+        await self.load(await self._store.woken(leases))
+        async with self._busy:
+            await self._load_together(self._work.take_to_load(LOADED_TOGETHER))
+        if self._work.to_load:
+            self._work.load(())  # once more, soon
 
     async def feed_all(self) -> None:
         """Read rows for all lanes that run low."""
@@ -98,19 +97,30 @@ class LaneLoader:
         return self._busy.locked() or bool(self._work.to_load)
 
     async def load(self, numbers: Sequence[int]) -> None:
-        """Load these lanes and all on the list. Lanes that cannot be loaded stay on the list."""
-        self._work.add_to_load(numbers)
+        """Load these lanes now. Those that cannot be loaded are put on the list."""
         async with self._busy:
-            # A lane is taken off the list before it is read: it may change again meanwhile, and
-            # is then put on the list once more.
-            while some := self._work.take_to_load(LOADED_TOGETHER):
+            for start in range(0, len(numbers), LOADED_TOGETHER):
                 try:
-                    rows = await self._store.lanes(some)
-                    self._drop_unknown(set(some) - {row.lane for row in rows})
-                    await self._load_some(rows)
+                    await self._load_together(numbers[start : start + LOADED_TOGETHER])
                 except BaseException:
-                    self._work.add_to_load(some)
+                    self._work.add_to_load(numbers[start:])
                     raise
+
+    async def _load_together(self, numbers: Sequence[int]) -> None:
+        """Load a few lanes in one step.
+
+        They are off the list before they are read: a lane that changes meanwhile is put there once
+        more.
+        """
+        if not numbers:
+            return
+        try:
+            rows = await self._store.lanes(numbers)
+            self._drop_unknown(set(numbers) - {row.lane for row in rows})
+            await self._load_some(rows)
+        except BaseException:
+            self._work.add_to_load(numbers)
+            raise
 
     def _drop_unknown(self, numbers: set[int]) -> None:
         """Forget lanes that the store does not know: a failover has lost their endpoints."""
@@ -167,7 +177,7 @@ class LaneLoader:
         if lane.config.origin != lane_config.origin:
             lane.move(self.origins.group(lane_config.origin, row.application.id))
         lane.change(row, lane_config, self._tenant_rate(row, lane.held))
-        if not was_enabled and row.endpoint.standing is Standing.ENABLED:
+        if not was_enabled and lane.endpoint.standing is Standing.ENABLED:
             phases.replay(lane, now)
         if probed:
             phases.probe(lane, now)

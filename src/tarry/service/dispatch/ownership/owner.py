@@ -45,7 +45,11 @@ class Owner:
         if self._signals.stop.is_set():
             return
         before = dict(self._shards.owned)
-        if await self._shards.take():
+        new = await self._shards.take()
+        if self._signals.stop.is_set():  # since then; these would send until the very end
+            await self._shards.release(new)
+            return
+        if new:
             self._signals.upkeep.set()  # their tasks wait for an owner as well
         # A shard whose lease ended before it could be renewed may have been taken again.
         owned = self._shards.owned
@@ -83,15 +87,15 @@ class Owner:
 
     async def _know_all(self) -> None:
         """Put the awake lanes of shards that are not known yet on the list to load."""
-        new = [shard for shard in self._shards.owned.values() if not shard.is_known]
+        new = {shard: shard.doubts for shard in self._shards.owned.values() if not shard.is_known}
         if not new:
             return
         await self._store.woken([shard.lease for shard in new])
         # They are not loaded here: for many lanes that takes longer than a lease lasts, and the
         # lease has to be renewed meanwhile.
         self._work.load(await self._store.awake([shard.lease.shard for shard in new]))
-        for shard in new:
-            shard.know()
+        for shard, doubts in new.items():
+            shard.know(doubts)
 
     def read_all_again(self) -> None:
         """Read all lanes again: the database was unavailable, and may have lost its last commits.
@@ -127,7 +131,10 @@ class Owner:
 
     def drop(self, shards: Iterable[OwnedShard]) -> None:
         """Forget the lanes of shards that this worker does not own any more."""
+        dropped = set()
         for shard in shards:
+            dropped.add(shard.lease.shard)
             for lane in shard.lanes.values():
                 lane.leave()
             shard.lanes.clear()
+        self._loader.origins.drop(dropped - self._shards.owned.keys())

@@ -28,7 +28,7 @@ log = logging.getLogger("tarry.service")
 class OwnedShard:
     """The lease of a shard, and the lanes that were loaded under it."""
 
-    __slots__ = ("held", "is_known", "lanes", "was_known")
+    __slots__ = ("doubts", "held", "is_known", "lanes", "was_known")
 
     def __init__(self, held: HeldLease) -> None:
         self.held = held
@@ -37,6 +37,8 @@ class OwnedShard:
         self.was_known = False
         """Whether they were known once. Lanes that are found later were at rest, so no earlier
         owner has a request of them in flight."""
+        self.doubts = 0
+        """How often it was in doubt: a doubt may arise while its lanes are looked up."""
         self.lanes: dict[int, Lane] = {}
 
     @property
@@ -59,13 +61,15 @@ class OwnedShard:
         waits = any(lane.waits_for_last_owner(now) for lane in self.lanes.values())
         return waits or not self.was_known
 
-    def know(self) -> None:
-        """Mark that all awake lanes of the shard are known."""
-        self.is_known = self.was_known = True
+    def know(self, doubts: int = 0) -> None:
+        """Mark that all awake lanes of the shard are known, unless there were more doubts since."""
+        self.was_known = True
+        self.is_known = doubts == self.doubts
 
     def doubt(self) -> None:
         """Mark that the shard may have awake lanes that are not known."""
         self.is_known = False
+        self.doubts += 1
 
 
 # --- All shards of this process -----------------------------------------------------------------
@@ -106,7 +110,7 @@ class Shards:
     def forget(self, lane: Lane) -> None:
         """Take a lane out of memory: it has nothing to do."""
         lane.leave()
-        del self.owned[lane.held.lease.shard].lanes[lane.number]
+        self.owned[lane.held.lease.shard].lanes.pop(lane.number, None)
 
     async def renew(self) -> list[OwnedShard]:
         """Renew all leases; return the shards that were lost meanwhile."""

@@ -35,6 +35,9 @@ class Sleep:
             if unchanged and (number in dozing or number in resting):
                 self._put_to_sleep(lane, rests=number in resting, now=now)
                 continue
+            if unchanged and now >= lane.held.until:
+                lane.held.delay()  # the store confirms nothing once the lease has ended
+                continue
             if unchanged:  # the store has more than was read
                 buffer.rewind()
             lane.pump()
