@@ -277,6 +277,20 @@ def test_a_lane_that_cannot_go_slower_stays_paced_while_some_pass() -> None:
     assert told(slowest, Seen(failed=5), now=NOW + 10.2).phase is Phase.OPEN
 
 
+def test_a_pause_that_the_endpoint_asked_for_is_no_silence() -> None:
+    held = paced(190.0).replace(held_until=NOW + 60)
+    assert told(held, Seen(failed=9), now=NOW + 59, draw=never).phase is Phase.PACED
+    assert told(held, Seen(failed=9), now=NOW + 61, draw=never).phase is Phase.PACED
+    assert told(held, Seen(failed=9), now=NOW + 63).phase is Phase.OPEN
+
+
+def test_an_endpoint_that_asks_for_pauses_at_the_slowest_pace_is_down() -> None:
+    slowest = paced().replace(rate=1.0, since=NOW, latency=0.0, held_until=NOW + 60, streak=5)
+    assert told(slowest, now=NOW + 10).phase is Phase.PACED
+    assert told(slowest, Seen(), now=NOW + 10, draw=never).phase is Phase.PACED
+    assert told(slowest, Seen(failed=1), now=NOW + 10).phase is Phase.OPEN
+
+
 def test_failures_in_a_row_still_count_after_a_lane_was_paced_because_much_waits() -> None:
     pace = ramped(RULE, told(Pace(), *[Seen(failed=1)] * 4), now=NOW)
     assert (pace.phase, pace.streak) == (Phase.PACED, 4)

@@ -8,7 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarry.core.pace import Mode, Pace, PacerRule, Phase, Sample, Seen, counted
-from tarry.core.search import BELIEVABLE, BELOW, CEILING, LEAST, overloaded, search
+from tarry.core.search import (
+    BELIEVABLE,
+    BELOW,
+    CEILING,
+    LEAST,
+    SLOWER,
+    overloaded,
+    search,
+    throttled,
+)
 from tarry.core.window import Window
 
 RULE = PacerRule()
@@ -533,3 +542,37 @@ def test_a_slow_lane_has_seconds_in_which_nothing_speaks_for_it() -> None:
     pace = lane(goal=5.0, rate=5.2, since=NOW - 2, run=2)
     seen = Seen(spared=4)
     assert search(RULE, counted(pace, seen, NOW), seen, now=NOW).rate == 5.2
+
+
+# --- Asked for a pause --------------------------------------------------------------------------
+
+
+def test_a_wish_for_a_pause_lowers_the_pace_and_the_limit() -> None:
+    pace = throttled(RULE, lane(epoch=3), 5.0, now=NOW)
+    assert (pace.rate, pace.goal, pace.capacity) == pytest.approx((85.0, 85.0, 85.0))
+    assert (pace.mode, pace.epoch, pace.since) == (Mode.CLIMB, 4, NOW)
+    assert BELOW * pace.failed_at == pytest.approx(pace.goal)
+
+
+def test_it_goes_no_faster_than_the_endpoint_accepted_lately() -> None:
+    assert throttled(RULE, lane(top=20.0, topped_at=NOW), 5.0, now=NOW).rate == BELOW * 20
+    half = lane(top=20.0, topped_at=NOW, baseline=0.5)
+    assert throttled(RULE, half, 5.0, now=NOW).rate == pytest.approx(BELOW * 40)
+
+
+@pytest.mark.parametrize(("asked", "hold"), [(0.1, RULE.hold), (3.0, 30.0), (3600.0, 600.0)])
+def test_the_longer_the_pause_the_longer_it_holds_before_it_tries_more(
+    asked: float, hold: float
+) -> None:
+    pace = throttled(RULE, lane(), asked, now=NOW)
+    assert pace.hold == hold
+    before, after = NOW + hold - 0.1, NOW + hold + 0.1
+    assert shown(pace.replace(run=9), passed=80, now=before).rate == pace.rate
+    assert shown(pace.replace(run=9), passed=80, now=after).rate > pace.rate
+
+
+def test_the_slowest_pace_stays_as_it_is() -> None:
+    slowest = lane(rate=LEAST)
+    assert throttled(RULE, slowest, 5.0, now=NOW) is slowest
+    assert throttled(RULE, lane(rate=1.1), 5.0, now=NOW).rate == LEAST
+    assert 1.1 * SLOWER < LEAST

@@ -82,15 +82,16 @@ def in_a_row(rule: PacerRule, pace: Pace) -> int:
 def _is_silent(rule: PacerRule, pace: Pace, now: float) -> bool:
     """Return whether nothing has passed for so long that a row of failures is an outage.
 
-    A paced lane first tries slower paces, since the failures may be due to its pace. Once nothing
-    passes at the slowest one, there is nothing left to try.
+    A paced lane first tries slower paces, since the failures may be due to its pace. Once attempts
+    fail at the slowest one, there is nothing left to try. While the endpoint is to receive nothing,
+    because it asked for a pause, it is not silent.
     """
     silence = now - pace.passed_at
     if pace.phase is Phase.CLOSED:
         return silence >= rule.silence
-    if pace.rate <= LEAST and now - pace.since >= DEAD + pace.latency:
+    if pace.rate <= LEAST and now - pace.since >= DEAD + pace.latency and pace.recent(now)[1]:
         return silence >= DEAD
-    return silence >= DEAD + PATIENCE / pace.rate
+    return min(silence, now - pace.held_until) >= DEAD + PATIENCE / pace.rate
 
 
 def opened(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float) -> Pace:

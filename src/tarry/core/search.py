@@ -23,6 +23,10 @@ BELIEVABLE = 0.6
 mistake."""
 HALF = 0.5
 """If significantly more than this share fails, it is an overload, without a test."""
+SLOWER = 0.85
+"""The share of the rate to go on at, at most, when an endpoint asks for a pause."""
+PAUSES, LONGEST_PAUSES = 10, 600.0
+"""For how many times that pause the rate is held then, and for how many seconds at most."""
 BELOW = 0.98
 """The share of a limit that was found at which the rate stays."""
 UNDERSTOOD = 1000
@@ -333,6 +337,32 @@ def cut(rule: PacerRule, pace: Pace, now: float) -> Pace:
         goal=goal,
         failed_at=min(pace.tried, max(goal, pace.offered(now))),
         hold=_held(rule, pace),
+        climb=rule.creep,
+        epoch=pace.epoch + 1,
+        since=now,
+        run=0,
+        answered=Window(),
+        sample=Sample(),
+    )
+
+
+def throttled(rule: PacerRule, pace: Pace, asked: float, *, now: float) -> Pace:
+    """Return the state after the endpoint asked for a pause (429): this pace is too fast for it.
+
+    No test is needed, and none would work: while nothing is sent, failures do not add up. Each
+    faster try may cost a pause as long as this one, so it holds the pace for several times that.
+    """
+    passed = BELOW * pace.best(now) / (1 - pace.baseline)
+    goal = max(LEAST, min(passed or math.inf, SLOWER * pace.rate))
+    if goal >= pace.rate:
+        return pace  # it cannot go slower
+    return pace.replace(
+        mode=Mode.CLIMB,
+        rate=goal,
+        goal=goal,
+        capacity=goal,
+        failed_at=goal / BELOW,
+        hold=max(rule.hold, min(PAUSES * asked, LONGEST_PAUSES)),
         climb=rule.creep,
         epoch=pace.epoch + 1,
         since=now,

@@ -621,3 +621,21 @@ def test_a_gate_that_opens_forgets_the_answers_to_its_last_pace() -> None:
     assert gate.pace.recent(NOON + 1) == (20, 0)
     gate.open(NOON + 1, 1)
     assert (gate.pace.recent(NOON + 1), gate.pace.offered(NOON + 1)) == ((0, 0), 0)
+
+
+# --- Asked for a pause --------------------------------------------------------------------------
+
+
+def test_a_wish_for_a_pause_slows_down_the_pace_that_it_was_an_answer_to() -> None:
+    gate = a_gate()
+    gate.slow_down(gate.pace.epoch, 5.0, NOON)
+    assert gate.phase is Phase.CLOSED
+    gate.ramp(NOON)
+    rate, epoch = gate.pace.rate, gate.pace.epoch
+    gate.slow_down(epoch - 1, 5.0, NOON)
+    assert gate.pace.rate == rate
+    gate.slow_down(epoch, 5.0, NOON)
+    assert gate.pace.rate < rate
+    slower = gate.pace
+    gate.slow_down(epoch, 5.0, NOON)  # another answer of the same burst
+    assert gate.pace is slower

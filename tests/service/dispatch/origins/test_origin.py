@@ -9,7 +9,7 @@ from tarry.core.outcome import Kind
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.limits.gate import RULE, read_pace
 from tarry.service.dispatch.origins.evidence import SEVERAL
-from tarry.service.dispatch.origins.origin import Origin
+from tarry.service.dispatch.origins.origin import HELD_FOR_ALL, Origin
 from tarry.service.dispatch.origins.shared_record import Fleet, SharedRecord, write_record
 from tarry.service.explain import Scope, origins_of, outlook, waits
 from tarry.service.model.application import Application
@@ -800,6 +800,16 @@ def test_an_answer_that_a_gate_does_not_count_gives_the_turn_to_the_next(level: 
 
 
 # --- Holds
+
+
+def test_applications_that_were_asked_to_wait_hold_others_for_a_minute_at_most() -> None:
+    place = Place()
+    groups = [place.group(application, 1)[0] for application in "abc"]
+    whole = place.make_whole(*groups)
+    for group in groups:
+        (lane,) = group.lanes.values()
+        group.held(lane, place.now + 3600, place.now)
+    assert whole.gate.pace.held_until == place.now + HELD_FOR_ALL
 
 
 def test_several_lanes_that_are_held_hold_their_group_until_the_first_may_send() -> None:

@@ -195,7 +195,7 @@ def _report_failure(
         lane.record.failed(now)
         lane.look_after(now)
     if judgement.verdict is Verdict.HELD:
-        _hold(lane, held_until, now)
+        _hold(lane, pending, held_until, now)
     if _has_left(lane, pending):
         return
     _tell_gate(lane, pending, judgement, failures, now)
@@ -313,9 +313,15 @@ def _go_apart_if_alone(lane: Lane, judgement: Judgement, now: float) -> None:
         phases.go_apart(lane, now, failing_since)
 
 
-def _hold(lane: Lane, until: float | None, now: float) -> None:
-    """Send nothing for as long as the endpoint asked, and then at a pace: it was overloaded."""
+def _hold(lane: Lane, pending: PendingAttempt, until: float | None, now: float) -> None:
+    """Send nothing for as long as the endpoint asked, and then at a pace: it was overloaded.
+
+    If it had a pace already, that is lowered.
+    """
     if until is not None:
+        group = lane.gates.group
+        if pending.gate is lane.gates.own or group.leader is group:  # not for other applications
+            pending.gate.slow_down(pending.epoch, until - now, now)
         lane.gates.group.held(lane, until, now)
         if until > lane.gates.own.pace.held_until:
             lane.gates.own.hold(until)

@@ -120,8 +120,14 @@ def released(lane: Lane, now: float) -> None:
 
 def replay(lane: Lane, now: float) -> None:
     """Send the backlog at a pace, since many deliveries wait at once, and fresh ones before it."""
+    if lane.waiting() > 1:
+        pace(lane, now)
+
+
+def pace(lane: Lane, now: float) -> None:
+    """Send at a pace from now on, until nothing waits."""
     own = lane.gates.own
-    if own.phase is Phase.CLOSED and lane.gates.current is own and lane.waiting() > 1:
+    if own.phase is Phase.CLOSED and lane.gates.current is own:
         own.ramp(now, lane.allowance.failing)
         _gate_moved(lane, now, failed=False)
 

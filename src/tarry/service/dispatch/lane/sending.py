@@ -10,6 +10,7 @@ import math
 
 from tarry.core.outcome import Kind
 from tarry.core.pace import CLOSED, OPEN, PACED
+from tarry.service.dispatch.lane import phases
 from tarry.service.dispatch.lane.allowance import RETRY_PAUSE
 from tarry.service.dispatch.lane.attempt import PendingAttempt, settlement, signed_request
 from tarry.service.dispatch.lane.lane import Lane
@@ -42,6 +43,9 @@ def pump_at(lane: Lane, now: float) -> None:
     if not lane.is_at_work:
         return
     gates = lane.gates
+    if gates.own.pace.held_until and gates.own.pace.held_until <= now:
+        gates.own.hold(0.0)
+        phases.pace(lane, now)  # what has gathered meanwhile must not go all at once
     gate = gates.current  # it stays the same in this function: only answers and ticks change it
     if gate.phase is PACED:  # read again the rows that were left behind, before later ones
         lane.backlog.buffer.turn_back(PACED)

@@ -12,6 +12,7 @@ import msgspec
 from tarry.core.pace import CLOSED, OPEN, PACED, Pace, PacerRule, Phase, Sample, Seen
 from tarry.core.pacer import handed_over, in_a_row, opened, ramped, step
 from tarry.core.probe import probed
+from tarry.core.search import throttled
 from tarry.core.window import Window
 from tarry.service.dispatch.clock import LONG_AGO
 from tarry.service.dispatch.limits.shared import NO_SPACING, Spacing
@@ -265,6 +266,11 @@ class Gate:
             self.failed_before(failures)
             self._become(ramped(RULE, self.pace, now=now))
             self._told = self.phase
+
+    def slow_down(self, epoch: int, asked: float, now: float) -> None:
+        """Go slower: the answer to an attempt at the pace of this epoch asked for a pause."""
+        if self.phase is PACED and epoch == self.pace.epoch:
+            self._become(throttled(RULE, self.pace, asked, now=now))
 
     def hold(self, until: float) -> None:
         """Remember that the endpoint asked to receive nothing until then."""

@@ -32,6 +32,8 @@ from tarry.service.model.origin import group_name
 
 log = logging.getLogger("tarry.service")
 
+HELD_FOR_ALL = 60.0
+"""For how many seconds 429s to several applications hold up others at the same host, at most."""
 _WELL = Gate(Pace(), float)
 """The shared gate of all origins that were never in trouble: no lane goes by it."""
 
@@ -274,11 +276,13 @@ class Origin:
     def held(self, lane: Member, until: float, now: float) -> None:
         """Note that a 429 asked a lane of this group to wait.
 
-        If several lanes were asked, all lanes of the group wait; if several applications, all.
+        If several lanes were asked, all lanes of the group wait. If several applications were, all
+        wait, but not for long: each lane that was asked waits by itself, and no application decides
+        for how long another one does.
         """
         self.hold(lane.number, until, now)
         if self.whole is not None:
-            self.whole.hold(lane.tenant, until, now)
+            self.whole.hold(lane.tenant, min(until, now + HELD_FOR_ALL), now)
 
     def hold(self, who: int | str, until: float, now: float) -> None:
         """Remember which lane or application has to wait, and hold the gate if several have to."""
