@@ -57,7 +57,7 @@ class Scope(StrEnum):
 
 
 class _Pace(Struct, frozen=True):
-    """The fields of a pacer's state that are used here. `whole` marks a whole origin's record."""
+    """The fields of a pacer's state that are used here."""
 
     phase: Phase = Phase.CLOSED
     rate: float | None = None

@@ -197,8 +197,8 @@ def test_failures_that_are_counted_anew_prove_nothing_but_since_when_there_are_s
     add(found, *OF_ONE)
     found.count_anew()
     assert not found.is_down(NOON)
-    assert found.has_failed_since(NOON + 1)
-    assert not found.has_failed_since(NOON)
+    assert found.fails_since_before(NOON + 1)
+    assert not found.fails_since_before(NOON)
 
 
 def test_who_failed_before_others_passed_fails_alone() -> None:

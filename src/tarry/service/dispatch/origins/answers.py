@@ -94,4 +94,4 @@ def spares(origin: Origin, lane: Member) -> bool:
     This applies to an application that has only failed since before the gate came back.
     """
     group = origin.group_of(lane)
-    return origin is not group and group.evidence.has_failed_since(origin.gate.pace.begun)
+    return origin is not group and group.evidence.fails_since_before(origin.gate.pace.begun)

@@ -191,13 +191,13 @@ class Evidence:
     def _is_silent(self, now: float) -> bool:
         return now - self.passed_at >= RULE.silence
 
-    def has_failed_since(self, before: float) -> bool:
-        """Return whether all attempts failed since before that time."""
-        return self.failures.since < before
+    def fails_since_before(self, time: float) -> bool:
+        """Return whether all attempts failed, and since before that time."""
+        return self.failures.since < time
 
     def fails_alone(self, passed_at: float) -> bool:
         """Return whether all attempts failed since before others passed."""
-        return self.failures.many and self.has_failed_since(passed_at)
+        return self.failures.many and self.fails_since_before(passed_at)
 
     # --- Refusals and holds ---------------------------------------------------------------------
 

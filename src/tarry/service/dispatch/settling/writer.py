@@ -103,6 +103,7 @@ def _bare(attempt: Attempt) -> Attempt:
 
 
 MOST_AT_ONCE = 500
+"""Outcomes in one commit. The changes of lanes that wait are written with them, however many."""
 REFUSED_AGAIN_AFTER = 60.0
 """Seconds after which to retry a settlement that the store refused in every form."""
 
