@@ -1,11 +1,16 @@
 import pytest
+from msgspec.structs import replace
 
 from tarry.core.pace import Phase
+from tarry.service.dispatch.lane.allowance import RETRY_RULE
 from tarry.service.explain import (
+    BUDGET,
+    BUDGET_WINDOW,
     OVERDUE,
     SOON,
     Scope,
     explain,
+    is_overdue,
     never_meant,
     origins_of,
     outlook,
@@ -119,9 +124,53 @@ def test_why_a_message_was_never_meant_for_an_endpoint_is_told(
 def test_a_delivery_whose_time_has_passed_waits_for_what_its_lane_waits_for(
     row: LaneRow, reason: Reason
 ) -> None:
-    delivery = a_delivery(State.WAITING, Reason.BACKOFF, due_at=NOON)
+    delivery = replace(a_delivery(State.WAITING, Reason.BACKOFF, due_at=NOON), attempts=1)
     assert waits(delivery, row, now=NOON + SOON - 0.1)[0] in {Reason.BACKOFF, Reason.LANE_OPEN}
     assert waits(delivery, row, now=NOON + SOON)[0] is reason
+
+
+def test_only_retries_wait_for_the_retry_budget() -> None:
+    """The first attempt of a scheduled delivery does not."""
+    delivery = a_delivery(State.WAITING, Reason.SCHEDULED, due_at=NOON)
+    assert waits(delivery, a_row(), now=NOON + SOON)[0] is Reason.NEW
+
+
+def test_a_retry_is_overdue_once_the_budget_has_room_for_all_deliveries_of_the_lane() -> None:
+    """Otherwise a retry that no worker sends would wait for the budget for ever."""
+    row = a_row()
+    delivery = replace(a_delivery(State.WAITING, Reason.BACKOFF, due_at=NOON), attempts=1)
+    longest = BUDGET_WINDOW * (1 + row.waiting / BUDGET)
+    assert waits(delivery, row, now=NOON + longest)[0] is Reason.BUDGET
+    assert not is_overdue(delivery, row, now=NOON + longest)
+    late = NOON + max(longest, OVERDUE) + 1
+    assert waits(delivery, row, now=late)[0] is Reason.NEW
+    assert is_overdue(delivery, row, now=late)
+
+
+def test_explain_knows_how_many_retries_the_dispatcher_always_allows() -> None:
+    assert (RETRY_RULE.bootstrap, RETRY_RULE.window) == (BUDGET, BUDGET_WINDOW)
+
+
+def test_a_delivery_is_late_from_its_due_time_on_and_not_from_its_acceptance() -> None:
+    delivery = a_delivery(State.WAITING, Reason.RETRY_AFTER, due_at=NOON + 600)
+    assert not is_overdue(delivery, a_row(), now=NOON + 600 + SOON)
+    found = explain(delivery, a_row(), [], now=NOON + 600 + OVERDUE)
+    assert "was not sent for 30 s" in found.sentences[1]
+
+
+def test_in_a_recovering_lane_a_delivery_whose_time_has_passed_goes_at_the_pace() -> None:
+    """The retry budget applies to healthy lanes only."""
+    delivery = replace(a_delivery(State.WAITING, Reason.BACKOFF, due_at=NOON), attempts=1)
+    assert waits(delivery, a_row(PACED), now=NOON + SOON)[0] is Reason.PACE
+    assert waits(delivery, a_row(PACED, fifo=True), now=NOON + SOON)[0] is Reason.FIFO
+
+
+def test_the_only_delivery_of_an_ordered_endpoint_does_not_wait_for_an_earlier_one() -> None:
+    only = replace(a_row(fifo=True), ended=11)
+    assert waits(a_delivery(), only, now=NOON)[0] is Reason.NEW
+    assert is_overdue(a_delivery(), only, now=NOON + OVERDUE)
+    recovering = replace(a_row(PACED, fifo=True), ended=11)
+    assert waits(a_delivery(), recovering, now=NOON)[0] is Reason.PACE
 
 
 def test_a_waiting_delivery_says_its_own_reason_and_when() -> None:
@@ -202,10 +251,46 @@ def test_an_origin_in_trouble_counts_more_than_the_lane() -> None:
     )
 
 
-def test_a_delivery_that_failed_with_its_lane_says_so_until_it_goes_again() -> None:
-    delivery = a_delivery(State.READY, Reason.RETRY_AFTER)
+HELD_BY_LANE = [Reason.LANE_OPEN, Reason.PACE, Reason.RETRY_AFTER]
+"""The reasons with which the dispatcher keeps a delivery because of its lane."""
 
-    assert explain(delivery, a_row(), [], now=NOON).reason is Reason.RETRY_AFTER
+
+@pytest.mark.parametrize("kept", HELD_BY_LANE)
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (a_row(), Reason.NEW),
+        (a_row(fifo=True), Reason.FIFO),
+        (a_row(rate=5.0), Reason.RATE),
+        (a_row(concurrency=2), Reason.CONCURRENCY),
+        (a_row(OPEN), Reason.LANE_OPEN),
+        (a_row(PACED), Reason.PACE),
+        (a_row(HELD), Reason.RETRY_AFTER),
+    ],
+)
+def test_a_delivery_that_its_lane_held_waits_for_what_holds_the_lane_now(
+    kept: Reason, row: LaneRow, reason: Reason
+) -> None:
+    """The endpoint is not down any more only because a delivery failed while it was."""
+    assert waits(a_delivery(State.READY, kept), row, now=NOON)[0] is reason
+
+
+@pytest.mark.parametrize("kept", HELD_BY_LANE)
+def test_a_delivery_that_its_lane_does_not_hold_any_more_is_overdue_in_the_end(
+    kept: Reason,
+) -> None:
+    delivery = a_delivery(State.READY, kept)
+    assert not is_overdue(delivery, a_row(), now=NOON + OVERDUE - 1)
+    assert is_overdue(delivery, a_row(), now=NOON + OVERDUE)
+    found = explain(delivery, a_row(), [], now=NOON + OVERDUE)
+    assert "It is overdue" in found.sentences[1]
+    assert not is_overdue(delivery, a_row(OPEN), now=NOON + OVERDUE)
+
+
+def test_a_replayed_delivery_says_so_unless_a_limit_holds_it() -> None:
+    delivery = a_delivery(State.READY, Reason.REPLAYED)
+    assert waits(delivery, a_row(), now=NOON)[0] is Reason.REPLAYED
+    assert waits(delivery, a_row(rate=5.0), now=NOON)[0] is Reason.RATE
 
 
 def test_what_ended_says_how_and_tells_every_attempt() -> None:

@@ -22,7 +22,7 @@ from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
 from tarry.service.model.message import Message
 from tarry.service.model.origin import group_name
-from tarry.service.model.waits import WAITS, End
+from tarry.service.model.waits import WAITS, End, Holder
 from tarry.service.model.words import sentence
 from tarry.service.wire.egress import origin_of
 
@@ -30,6 +30,8 @@ SOON = 1.0
 """A delivery is sent within this many seconds of its due time, if nothing else delays it."""
 OVERDUE = 30.0
 """A delivery without a reason to wait is overdue after this many seconds."""
+BUDGET, BUDGET_WINDOW = 20, 10.0
+"""The retry budget of an endpoint always allows this many retries in this many seconds."""
 
 _STANDINGS = {
     Standing.PAUSED: Reason.PAUSED,
@@ -222,22 +224,35 @@ def _waits(
         return Reason.LANE_OPEN, pace.comes_first(pace.probe_at)
     if pace.held_until > max(now, delivery.due_at or 0.0):
         return Reason.RETRY_AFTER, pace.held_until
-    if delivery.state is State.WAITING:
-        return _waits_for_time(delivery, row, now)
+    if delivery.state is State.WAITING and (delivery.due_at or 0.0) > now - SOON:
+        return delivery.reason, delivery.due_at
     if pace.phase is Phase.PACED:
         return (_limit(row) if _goes_slower(row, pace) else Reason.PACE), None
-    return (_limit(row) if delivery.reason is Reason.NEW else delivery.reason), None
+    return _waits_in_healthy_lane(delivery, row, now), None
 
 
-def _waits_for_time(delivery: Delivery, row: LaneRow, now: float) -> tuple[Reason, float | None]:
-    """Return the reason of a delivery with a due time, also once that time has passed."""
-    due_at = delivery.due_at or 0.0
-    if due_at > now - SOON:
-        return delivery.reason, delivery.due_at
-    if row.endpoint.fifo:
-        return Reason.FIFO, None
+def _waits_in_healthy_lane(delivery: Delivery, row: LaneRow, now: float) -> Reason:
+    """Return why a delivery waits that may be sent, in a lane that is neither down nor recovering.
+
+    A delivery that its lane held keeps the lane's reason until its next attempt. That reason is
+    over as soon as the lane is healthy. So is the due time of a delivery, once it has passed.
+    """
     limit = _limit(row)
-    return (Reason.BUDGET if limit is Reason.NEW else limit), None
+    if limit is not Reason.NEW:
+        return limit
+    if delivery.state is State.WAITING:
+        return Reason.BUDGET if _may_be_over_budget(delivery, row, now) else Reason.NEW
+    return delivery.reason if WAITS[delivery.reason].holder is Holder.DELIVERY else Reason.NEW
+
+
+def _may_be_over_budget(delivery: Delivery, row: LaneRow, now: float) -> bool:
+    """Return whether the retry budget may still hold a delivery whose due time has passed.
+
+    The budget is known to the lane's worker only. But it always allows some retries, so it holds a
+    retry no longer than until all deliveries of the lane could have been retried.
+    """
+    longest = BUDGET_WINDOW * (1 + row.waiting / BUDGET)
+    return delivery.attempts > 0 and now - (delivery.due_at or 0.0) <= longest
 
 
 def _is_for_later(delivery: Delivery, pace: _Pace) -> bool:
@@ -248,7 +263,7 @@ def _is_for_later(delivery: Delivery, pace: _Pace) -> bool:
 
 def _goes_slower(row: LaneRow, pace: _Pace) -> bool:
     """Return whether an endpoint's own settings delay its deliveries more than its pace does."""
-    return row.endpoint.fifo or _rate(row) < (pace.rate or math.inf)
+    return _limit(row) is Reason.FIFO or _rate(row) < (pace.rate or math.inf)
 
 
 def _rate(row: LaneRow) -> float:
@@ -258,8 +273,11 @@ def _rate(row: LaneRow) -> float:
 
 
 def _limit(row: LaneRow) -> Reason:
-    """Return why an untried delivery waits, according to its endpoint's own settings."""
-    if row.endpoint.fifo:
+    """Return the limit that its owner's settings put on a lane, NEW for none.
+
+    The only delivery of an ordered endpoint does not wait for an earlier one.
+    """
+    if row.endpoint.fifo and row.waiting > 1:
         return Reason.FIFO
     if _rate(row) < math.inf:
         return Reason.RATE
@@ -290,14 +308,19 @@ def _wait_sentence(
 
 def _is_late(delivery: Delivery, reason: Reason, now: float) -> bool:
     is_held = reason not in WAITS or WAITS[reason].end is not End.READ
-    return not is_held and now - delivery.accepted_at >= OVERDUE
+    return not is_held and now - _eligible_since(delivery) >= OVERDUE
+
+
+def _eligible_since(delivery: Delivery) -> float:
+    """Return since when a delivery may be sent, as far as it is up to the delivery."""
+    return max(delivery.accepted_at, delivery.due_at or 0.0)
 
 
 def _overdue(delivery: Delivery, reason: Reason, now: float) -> tuple[str, ...]:
     """Return a sentence if a delivery has no reason to wait, but has not been sent for long."""
     if not _is_late(delivery, reason, now):
         return ()
-    late = now - delivery.accepted_at
+    late = now - _eligible_since(delivery)
     overdue = f"It is overdue: it has no reason to wait, but was not sent for {late:.0f} s."
     hint = "If the endpoint gets no other deliveries, check that a worker is running: tarry doctor."
     return (f"{overdue} {hint}",)
