@@ -16,7 +16,15 @@ from tarry.service.model.message import NewMessage
 from tarry.service.model.task import Task, Work
 from tarry.service.store.contract import Store
 from tarry.service.store.kinds import Endpoints, Lanes
-from tests.simulation.log import Accepted, Asked, EndpointChanged, Leased, Log, Settled
+from tests.simulation.log import (
+    Accepted,
+    ApplicationAdded,
+    Asked,
+    EndpointChanged,
+    Leased,
+    Log,
+    Settled,
+)
 from tests.simulation.loop import Process
 from tests.simulation.store_link import at_once
 
@@ -137,6 +145,7 @@ class Commits:
     def _put(self, record: object) -> None:
         if isinstance(record, Application):
             self.known.applications[record.id] = None
+            self._log.add(ApplicationAdded(self._now(), record.id, record.rate))
         elif isinstance(record, Endpoint):
             self._changed(record)
 

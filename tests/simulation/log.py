@@ -31,6 +31,14 @@ class Acknowledged(Struct, frozen=True):
     message: str
 
 
+class ApplicationAdded(Struct, frozen=True):
+    """The commit was made that adds an application. All its endpoints share its `rate`."""
+
+    at: float
+    application: str
+    rate: float | None
+
+
 class EndpointChanged(Struct, frozen=True):
     """The commit was made that adds or changes an endpoint, or a failover lost such a commit."""
 
@@ -185,6 +193,7 @@ class Rested(Struct, frozen=True, kw_only=True):
 Entry = (
     Accepted
     | Acknowledged
+    | ApplicationAdded
     | EndpointChanged
     | Asked
     | Requested

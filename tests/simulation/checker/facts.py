@@ -6,9 +6,11 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from tarry.service.model.endpoint import Endpoint
 from tests.simulation.log import (
     Accepted,
     Answered,
+    ApplicationAdded,
     Asked,
     Ending,
     EndpointChanged,
@@ -62,6 +64,8 @@ class Facts:
         self.asked = self.all(Asked)
         self.accepted = {entry.message: entry for entry in self.all(Accepted)}
         self.answers = {entry.request: entry for entry in self.all(Answered)}
+        self.rates = {entry.application: entry.rate for entry in self.all(ApplicationAdded)}
+        """The rate of each application."""
         self.changes: defaultdict[str, list[EndpointChanged]] = defaultdict(list)
         for change in self.all(EndpointChanged):
             self.changes[change.endpoint.id].append(change)
@@ -80,6 +84,13 @@ class Facts:
     def application(self, endpoint: str) -> str:
         """Return the application of an endpoint."""
         return self.changes[endpoint][0].endpoint.application
+
+    def endpoint_at(self, endpoint: str, at: float) -> Endpoint:
+        """Return an endpoint as it was in the store at an instant."""
+        changes = self.changes[endpoint]
+        return next(
+            (one.endpoint for one in reversed(changes) if one.at <= at), changes[0].endpoint
+        )
 
     def event_type(self, request: Requested) -> str:
         """Return the event type of a request's message."""

@@ -60,14 +60,20 @@ def _was_sent(facts: Facts, entry: Waiting, fault: Fault) -> bool:
 
 
 def _budget(facts: Facts, entry: Waiting) -> float:
-    """Return how long an endpoint waits whose retries have used up their budget.
+    """Return how long an endpoint waits whose retries have used up their budget."""
+    spent = retries_before(facts, entry.endpoint, entry.at) >= BUDGET
+    return BUDGET_WINDOW if spent else 0.0
+
+
+def retries_before(facts: Facts, endpoint: str, at: float) -> int:
+    """Return how many retries an endpoint got that its budget may still count.
 
     A delivery whose outcome could not be written goes again with the same number.
     """
     sent: set[str] = set()
     retries = 0
-    for request in facts.at_endpoint[entry.endpoint]:
+    for request in facts.at_endpoint[endpoint]:
         is_retry = request.number > 1 or request.message in sent
-        retries += is_retry and entry.at - 2 * BUDGET_WINDOW <= request.at <= entry.at
+        retries += is_retry and at - 2 * BUDGET_WINDOW <= request.at <= at
         sent.add(request.message)
-    return BUDGET_WINDOW if retries >= BUDGET else 0.0
+    return retries
