@@ -23,6 +23,7 @@ from tarry.service.model.delivery import MOVES, Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import Limits, Parking
 from tarry.service.model.task import Work
+from tarry.service.model.waits import OTHER_WAITS, WAITS
 from tarry.service.model.words import REASONS, STATES, state_of
 from tarry.service.settings import Settings
 from tarry.service.store import contract
@@ -90,6 +91,16 @@ def test_every_reason_is_told_in_the_words_that_users_read(reason: Reason) -> No
     words, state = REASONS[reason], STATES[state_of(reason)]
     cells = (f"`{reason}`", words.label, state.label, words.meaning, words.ended_by)
     assert "| " + " | ".join(cells) + " |" in rows
+
+
+def test_every_wait_is_told_with_what_ends_it() -> None:
+    table = section(page("states.md"), "## What ends a wait").splitlines()
+    rows = [line for line in table if line.startswith("| ")]
+    waits = [(f"`{reason}`", wait) for reason, wait in WAITS.items()]
+    assert rows[1:] == [
+        f"| {name} | {wait.holder} | {wait.ended_by} | {wait.woken_by} | {wait.by_when} |"
+        for name, wait in (*waits, *OTHER_WAITS.items())
+    ]
 
 
 def test_every_kind_of_failure_is_told() -> None:

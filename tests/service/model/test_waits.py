@@ -1,10 +1,15 @@
-"""The table of waits names every reason to wait once, and no ending."""
+"""The table of waits names every reason to wait once, and no ending. Its numbers are true."""
 
+from tarry.core.probe import LONGEST
+from tarry.service.dispatch.lane.allowance import FIRST, RETRY_PAUSE, RETRY_RULE
+from tarry.service.dispatch.outcomes.judge import HOLD_SPREAD
+from tarry.service.dispatch.settling.writer import REFUSED_AGAIN_AFTER
 from tarry.service.explain import waits
 from tarry.service.model.delivery import Delivery, Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Known, LaneRow
-from tarry.service.model.waits import WAITS, End, Holder
+from tarry.service.model.settings import DELIVERY, Limits
+from tarry.service.model.waits import OTHER_WAITS, WAITS, End, Holder
 from tarry.testing.samples import NOON, an_application, an_endpoint
 
 ENDINGS = {
@@ -56,3 +61,33 @@ def test_only_a_person_ends_what_an_endpoints_owner_began() -> None:
         reason, next_at = waits(ready, row, now=NOON)
         assert reason in ended_by_people
         assert next_at is None
+
+
+def test_every_wait_says_who_ends_it_and_by_when() -> None:
+    for wait in (*WAITS.values(), *OTHER_WAITS.values()):
+        assert wait.ended_by
+        assert wait.woken_by
+        assert wait.by_when
+
+
+def test_only_what_nothing_holds_back_is_ended_by_being_read() -> None:
+    """`explain` calls such deliveries overdue, so no holder may hide behind this end."""
+    read = {reason for reason, wait in WAITS.items() if wait.end is End.READ}
+    assert read == {Reason.NEW, Reason.REPLAYED}
+    assert all(WAITS[reason].holder is Holder.DELIVERY for reason in read)
+    assert not any(wait.end is End.READ for wait in OTHER_WAITS.values())
+
+
+def test_the_numbers_in_the_table_are_those_of_the_dispatcher() -> None:
+    limits = Limits()
+    assert f"every {RETRY_PAUSE:g} s" in WAITS[Reason.BUDGET].woken_by
+    budget = f"at least {RETRY_RULE.bootstrap} go in {RETRY_RULE.window:g} s"
+    assert budget in WAITS[Reason.BUDGET].by_when
+    assert f"at most {LONGEST / 60:g} minutes" in WAITS[Reason.LANE_OPEN].by_when
+    assert HOLD_SPREAD == 0.1
+    assert DELIVERY.retry_after.at_most == 3600
+    assert limits.look == 1
+    texts = " ".join(wait.by_when for wait in OTHER_WAITS.values())
+    assert f"{FIRST} requests go at a time at first, {limits.lane_in_flight} at most" in texts
+    assert f"tried again every {REFUSED_AGAIN_AFTER:g} s" in texts
+    assert f"about {limits.lease * 4 / 3 + 1:.0f} s after its last renewal" in texts

@@ -74,7 +74,7 @@ REASONS: Mapping[Reason, Words] = {
     Reason.FIFO: _wait(
         Reason.FIFO,
         "fifo",
-        "The endpoint gets its messages in order, and an earlier one has not ended.",
+        "The endpoint gets one message at a time, in order.",
     ),
     Reason.SCHEDULED: _wait(Reason.SCHEDULED, "scheduled", "The sender set a delivery time."),
     Reason.PAUSED: _wait(
