@@ -654,3 +654,18 @@ def test_the_order_of_a_lane_can_be_turned_on_and_off() -> None:
     for fifo in (True, False):
         buffer.set_order(fifo=fifo)
         assert (Stream.EARLY in {stream for stream, *_ in asked(buffer, Phase.CLOSED)}) is fifo
+
+
+def test_a_lane_that_becomes_ordered_hands_out_fresh_rows_behind_its_backlog() -> None:
+    buffer, source, buffered = a_lane(6)
+    buffer.came_back(added=4)
+    source.feed(buffer, NOON, Phase.PACED, room=2)
+    buffer.set_order(fifo=True)
+    buffer.changed()
+    handed_out = []
+    for _ in range(4):
+        if buffer.at_hand(NOON) == 0:  # a lane asks for rows once it has none at hand
+            source.feed(buffer, NOON, Phase.CLOSED, room=2)
+        handed_out += taken(buffer)
+    assert handed_out == [1, 2, 3, 4, 5, 6]
+    assert (buffer.at_hand(NOON), buffered.bytes) == (0, 0)

@@ -639,3 +639,50 @@ def test_a_wish_for_a_pause_slows_down_the_pace_that_it_was_an_answer_to() -> No
     slower = gate.pace
     gate.slow_down(epoch, 5.0, NOON)  # another answer of the same burst
     assert gate.pace is slower
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.3, 60.0])
+def test_answers_from_before_a_ramp_do_not_count_as_answers_to_its_pace(pause: float) -> None:
+    gate, fresh = a_gate(), a_gate()
+    for _ in range(20):
+        answer(gate, NOON - pause, passed=True)
+    for each in (gate, fresh):
+        each.ramp(NOON)
+        each.step(NOON + RULE.tick, 1)
+    pace, expected = gate.pace, fresh.pace
+    assert (pace.rate, pace.flow) == (expected.rate, expected.flow)
+    assert pace.topped_at <= NOON - pause
+    assert pace.recent(NOON + RULE.tick) == (0, 0)
+
+
+def test_the_latency_of_answers_from_before_a_gate_closed_does_not_count_for_its_next_pace() -> (
+    None
+):
+    gate = a_gate()
+    for _ in range(10):
+        answer(gate, NOON, passed=True, took=5.0)
+    gate.close()
+    gate.open(NOON + 60, 1)
+    answer(gate, NOON + 90, passed=True, took=0.1)
+    gate.step(NOON + 90, 1)
+    assert gate.phase is Phase.PACED
+    assert gate.pace.latency == pytest.approx(0.1)
+
+
+def test_a_wait_that_was_asked_for_before_a_gate_closed_does_not_delay_a_later_probe() -> None:
+    gate = a_gate()
+    answer(gate, NOON, asked=600.0)
+    gate.close()
+    gate.open(NOON + 1, 1)
+    now = gate.free_at(NOON + 1, MOST)
+    answer(gate, now)
+    gate.step(now, 1)
+    assert now < gate.pace.probe_at < now + 60
+
+
+def test_failures_from_before_a_gate_closed_do_not_open_it() -> None:
+    gate = a_gate()
+    answer(gate, NOON, failures=RULE.failures)
+    gate.close()
+    assert not gate.step(NOON, 1)
+    assert gate.phase is Phase.CLOSED
