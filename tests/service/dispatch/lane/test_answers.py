@@ -537,6 +537,54 @@ def test_the_answer_to_a_lane_that_has_left_lets_the_lanes_go_on_that_waited_for
     assert place.sent == [other.number]
 
 
+def it_left(place: LanePlace, group: Origin, lane: Lane) -> None:
+    lane.leave()
+
+
+def it_moved(place: LanePlace, group: Origin, lane: Lane) -> None:
+    lane.move(place.level(group.application, at="https://other.example:443"))
+    lane.endpoint = replace(lane.endpoint, url="https://other.example/in")
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("goes", [it_left, it_moved])
+def test_a_probe_whose_group_was_forgotten_lets_the_next_lane_of_the_whole_send(
+    goes: Callable[[LanePlace, Origin, Lane], None], answer: str
+) -> None:
+    place = LanePlace()
+    group, other_group = place.level("app_a"), place.level("app_b")
+    whole = place.make_whole(group, other_group, pace=PROBES_NOW)
+    lane = place.lane(group)
+    pending = place.send(lane)
+    goes(place, group, lane)
+    whole.disown(group)
+    (other,) = place.lanes(other_group, 1)
+    other.is_well = False  # otherwise a probe is brought forward for it
+    other.wait()
+    place.push(100)
+    assert place.sent == []
+    pending.done(ANSWERS[answer])
+    assert place.sent == [other.number]
+
+
+@pytest.mark.parametrize("answer", [OK, FAILS, DOWN])
+def test_an_answer_to_a_lane_that_has_left_is_no_evidence_and_its_outcome_is_handed_in(
+    answer: Answer,
+) -> None:
+    place = LanePlace()
+    group = place.level("app_a")
+    lane = place.lane(group)
+    place.now += 60
+    pending = place.send(lane)
+    lane.leave()
+    pending.done(answer)
+    assert not group.evidence.has_passed_since(place.now)
+    assert not group.evidence.failures.lanes
+    assert (lane.gate.air, lane.is_well) == (0, True)
+    assert lane not in place.work.ticking
+    assert len(place.outcomes()) == 1
+
+
 # --- A gate that it still goes by ---------------------------------------------------------------
 
 
