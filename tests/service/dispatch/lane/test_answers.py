@@ -537,7 +537,7 @@ def test_the_answer_to_a_lane_that_has_left_lets_the_lanes_go_on_that_waited_for
     assert place.sent == [other.number]
 
 
-def it_left(place: LanePlace, group: Origin, lane: Lane) -> None:
+def it_left(_place: LanePlace, _group: Origin, lane: Lane) -> None:
     lane.leave()
 
 

@@ -12,11 +12,13 @@ from tarry.service.dispatch.lane.allowance import FIRST
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.limits.gate import read_pace, write_pace
 from tarry.service.dispatch.ownership.lane_loader import DRIVER
-from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import LaneRow
 from tarry.service.model.settings import HOUR, Limits
 from tarry.service.store.kinds import Lanes
 from tarry.service.wire.exchange import TIMEOUT, Answer
 from tarry.service.wire.seal import Place
+from tarry.testing.samples import an_application
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, Script, VirtualService, status, virtual_service
 from tests.service.dispatch.lane.hand_moved import LanePlace
@@ -336,3 +338,23 @@ def test_a_lane_that_leaves_does_not_wait_for_the_rate_of_its_application_any_mo
     assert not rate.idle(place.now + 5)
     lane.leave()
     assert rate.idle(place.now + 5)
+
+
+@pytest.mark.parametrize("stopped", [Standing.PAUSED, Standing.DISABLED])
+def test_only_a_row_from_after_its_endpoint_was_stopped_enables_a_lane_again(
+    stopped: Standing,
+) -> None:
+    place = LanePlace()
+    lane = place.lane(place.level("app_a"))
+    enabled, version = lane.endpoint, lane.version
+    lane.stand(stopped, "its first delivery failed", place.now)
+    found = {}
+    for newer in (-1, 0, 1):
+        row = LaneRow(
+            endpoint=enabled,
+            application=an_application(id=lane.tenant),
+            version=version + newer,
+        )
+        lane.change(row, lane.config, lane.tenant_rate)
+        found[newer] = lane.endpoint.standing
+    assert found == {-1: stopped, 0: stopped, 1: Standing.ENABLED}

@@ -13,6 +13,7 @@ from tarry.service.dispatch.lane.phases import (
 from tarry.service.dispatch.limits.gate import RULE
 from tarry.service.explain import outlook
 from tarry.service.model.delivery import State
+from tarry.service.model.endpoint import Standing
 from tarry.service.model.settings import HOUR
 from tarry.service.store.kinds import Lanes
 from tarry.testing.virtual_loop import virtually
@@ -289,3 +290,34 @@ def test_a_lane_whose_origin_is_back_reads_which_of_its_deliveries_are_fresh() -
     origin_turned(lane, Phase.PACED, place.now)
     assert lane.backlog.marks_fresh
     assert lane in place.work.hungry
+
+
+def test_a_paced_lane_whose_endpoint_is_paused_closes_its_gate_and_does_not_tick() -> None:
+    place = LanePlace()
+    lane = place.lane(place.level("app_a"), pace=PACED, waiting=5)
+    lane.stand(Standing.PAUSED, "a user said so", place.now)
+    assert not lane.tick(place.now)
+    assert lane.gate.phase is Phase.CLOSED
+    assert lane.gate.pace.capacity == PACED.capacity
+    assert place.outbox.requests == []
+
+
+@virtually
+async def test_an_endpoint_that_is_paused_at_a_pace_goes_at_a_pace_once_it_is_enabled() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", rate=1.0)
+        await service.add(20)
+        await asyncio.sleep(0.5)
+        lane, work = lane_of(service, endpoint), service.dispatcher.work
+        replay(lane, service.now())
+        await service.change(endpoint, standing=Standing.PAUSED)
+        await asyncio.sleep(1)
+        assert (lane.gate.phase, lane in work.ticking) == (Phase.CLOSED, False)
+        sent = len(service.sender.sent)
+        await asyncio.sleep(60)
+        assert len(service.sender.sent) == sent
+        await service.change(endpoint, standing=Standing.ENABLED)
+        await asyncio.sleep(1)
+        assert lane_of(service, endpoint) is lane
+        assert (Phase(lane.gate.phase), lane in work.ticking) == (Phase.PACED, True)
+        await service.until_delivered(endpoint, within=60)

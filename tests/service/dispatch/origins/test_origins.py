@@ -1,6 +1,8 @@
 """Which origins are in memory at which level, and what is on record of them."""
 
 import asyncio
+from collections.abc import Iterator
+from itertools import count
 
 import pytest
 
@@ -8,7 +10,9 @@ from tarry.core.pace import Pace, Phase
 from tarry.errors import StoreUnavailable
 from tarry.service.dispatch.limits.gate import read_pace, write_pace
 from tarry.service.dispatch.origins.origin import Origin
+from tarry.service.model.application import shard_of
 from tarry.service.model.origin import group_name
+from tarry.service.model.settings import HOUR
 from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
@@ -201,3 +205,48 @@ async def test_a_look_at_the_records_writes_those_that_changed() -> None:
         assert not group.is_changed
         (text,) = await service.store.origins([group.name])
         assert read_pace(text, now=service.now()).phase is Phase.OPEN
+
+
+def in_other_shards(application: str) -> Iterator[str]:
+    """Return applications whose shards differ from each other and from that of this one."""
+    shards = {shard_of(application)}
+    for number in count():
+        name = f"app_{number}"
+        if shard_of(name) not in shards:
+            shards.add(shard_of(name))
+            yield name
+
+
+@virtually
+async def test_groups_of_shards_that_another_worker_owns_are_forgotten_although_they_are_open() -> (
+    None
+):
+    async with virtual_service() as service:
+        await service.add_endpoint("gw.example")
+        await service.add(deliver_at=service.now() + HOUR)  # so that the lane stays
+        await asyncio.sleep(1)
+        origins, own = service.dispatcher.origins, service.application.id
+        names = in_other_shards(own)
+        dropped, kept = next(names), next(names)
+        groups = {name: origins.group(AT, name) for name in (dropped, kept, own)}
+        alone = origins.group("https://alone.example:443", dropped)
+        for group in (*groups.values(), alone):
+            group.open(service.now())
+        await origins.learn()
+        origins.drop({shard_of(dropped), shard_of(own)})
+        whole, *left = levels(service)
+        assert not whole.application
+        assert set(left) == {groups[kept], groups[own]}  # a group with a lane stays
+        origins.write_again()
+        changed = {name for name, group in groups.items() if group.is_changed}
+        assert (changed, alone.is_changed) == ({kept, own}, False)
+        assert not {groups[dropped], alone} & {*service.dispatcher.work.ticking}
+
+
+@virtually
+async def test_a_worker_that_loses_no_shard_forgets_no_group() -> None:
+    async with virtual_service() as service:
+        group = service.dispatcher.origins.group(AT, "app_a")
+        group.open(service.now())
+        service.dispatcher.origins.drop(set())
+        assert levels(service) == [group]
