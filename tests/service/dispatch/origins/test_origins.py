@@ -233,6 +233,9 @@ async def test_groups_of_shards_that_another_worker_owns_are_forgotten_although_
         for group in (*groups.values(), alone):
             group.open(service.now())
         await origins.learn()
+        work = service.dispatcher.work
+        for group in (groups[dropped], alone):
+            work.tick(group)
         origins.drop({shard_of(dropped), shard_of(own)})
         whole, *left = levels(service)
         assert not whole.application
@@ -240,7 +243,7 @@ async def test_groups_of_shards_that_another_worker_owns_are_forgotten_although_
         origins.write_again()
         changed = {name for name, group in groups.items() if group.is_changed}
         assert (changed, alone.is_changed) == ({kept, own}, False)
-        assert not {groups[dropped], alone} & {*service.dispatcher.work.ticking}
+        assert not {groups[dropped], alone} & {*work.ticking}
 
 
 @virtually

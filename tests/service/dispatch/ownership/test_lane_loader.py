@@ -464,3 +464,53 @@ async def test_a_lane_changes_its_origin_only_if_its_endpoint_moves_to_another(
         await asyncio.sleep(2)
         assert (lane.endpoint.url, lane.gates.group.place) == (url, origin)
         assert moves == ([] if origin == before else [origin])
+
+
+class Lists(Shaky):
+    """A store that takes 0.1 s for each call, and notes which lanes are read together."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store, latency=lambda: 0.1)
+        self.loaded: list[list[int]] = []
+
+    async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
+        self.loaded.append(list(lanes))
+        await asyncio.sleep(0.1)
+        return await self._store.lanes(lanes)
+
+
+SELDOM = Limits(lease=600, look=300, keep_up=600)
+"""So seldom that lanes are loaded only because of what a test does."""
+
+
+@virtually
+async def test_a_lane_that_is_woken_is_loaded_before_the_rest_of_a_long_list() -> None:
+    between = Between(Lists)
+    async with virtual_service(limits=SELDOM, through=between) as service:
+        endpoint = await service.add_endpoint("a.example")
+        await asyncio.sleep(5)
+        between.shaky.loaded.clear()
+        listed = range(10_000, 10_000 + 2 * loader.LOADED_TOGETHER + 50)
+        service.dispatcher.work.load(listed)
+        await asyncio.sleep(0.15)  # the first of them are being read
+        await service.add()
+        await service.until_delivered(endpoint, within=5)
+        assert service.dispatcher.work.to_load
+        await asyncio.sleep(5)
+        loaded = between.shaky.loaded
+        assert [endpoint.lane] in loaded[1:3]
+        rest = [number for some in loaded if some != [endpoint.lane] for number in some]
+        assert rest == list(listed)
+        assert not service.dispatcher.loader.is_busy
+
+
+@virtually
+async def test_to_load_one_lane_does_not_load_the_list() -> None:
+    between = Between(Lists)
+    async with virtual_service(limits=SELDOM, through=between) as service:
+        await asyncio.sleep(5)
+        between.shaky.loaded.clear()
+        work = service.dispatcher.work
+        work.add_to_load(range(10_000, 10_250))
+        await service.dispatcher.loader.load([7])
+        assert (between.shaky.loaded, len(work.to_load)) == ([[7]], 250)

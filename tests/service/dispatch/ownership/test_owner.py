@@ -311,3 +311,77 @@ async def test_a_shard_that_is_dropped_keeps_no_lane() -> None:
         (lane,) = shard.lanes.values()
         owner_of(service, Signals()).drop([shard])
         assert (lane.left, shard.lanes) == (True, {})
+
+
+@virtually
+async def test_the_groups_of_a_shard_that_is_dropped_are_forgotten_unless_it_was_taken_anew() -> (
+    None
+):
+    async with virtual_service(limits=SELDOM) as service:
+        origins, owned = service.dispatcher.origins, service.dispatcher.shards.owned
+        group = origins.group("https://a.example:443", service.application.id)
+        group.open(service.now())
+        shard, owner = owned[service.application.shard], owner_of(service, Signals())
+        owner.drop([shard])
+        assert list(origins) == [group]
+        del owned[service.application.shard]
+        owner.drop([shard])
+        assert list(origins) == []
+
+
+class StopsWhileTaking(Shaky):
+    """A store during whose answer about leases the worker is told to stop."""
+
+    signals: Signals | None = None
+    looked_through = 0
+
+    def _check(self, name: str) -> None:
+        if name == "lease" and self.signals is not None:
+            self.signals.stop.set()
+        self.looked_through += name == "awake"
+
+
+@virtually
+async def test_shards_that_are_taken_while_the_worker_is_told_to_stop_are_given_back() -> None:
+    between = Between(StopsWhileTaking)
+    async with virtual_service(limits=SELDOM, through=between) as service:
+        await asyncio.sleep(1)  # the dispatcher has looked through all shards
+        shards, signals = service.dispatcher.shards, Signals()
+        spare = next(lease for lease in shards.leases() if lease.shard != service.application.shard)
+        await service.store.release([spare])
+        del shards.owned[spare.shard]  # so that there is one to take
+        before = between.shaky.looked_through
+        between.shaky.signals = signals
+        await owner_of(service, signals).own_once()
+        assert signals.stop.is_set()
+        assert spare.shard not in shards.owned
+        assert (between.shaky.looked_through, signals.upkeep.is_set()) == (before, False)
+        (lease,) = await service.store.lease("another", most=1, length=SELDOM.lease)
+        assert (lease.shard, lease.clean) == (spare.shard, True)
+
+
+class DoubtsWhileLooking(Shaky):
+    """A store that fails for another loop while it looks for the awake lanes of shards."""
+
+    owner: Owner | None = None
+
+    def _check(self, name: str) -> None:
+        if name == "awake" and self.owner is not None:
+            self.owner.read_all_again()
+            self.owner = None
+
+
+@virtually
+async def test_a_doubt_that_arises_while_lanes_are_looked_up_has_them_looked_up_again() -> None:
+    between = Between(DoubtsWhileLooking)
+    async with virtual_service(limits=SELDOM, through=between) as service:
+        await asyncio.sleep(1)  # the dispatcher has looked through all shards
+        owned = service.dispatcher.shards.owned
+        owner = between.shaky.owner = owner_of(service, Signals())
+        for shard in owned.values():
+            shard.doubt()
+        known = []
+        for _ in range(2):
+            await owner.own_once()
+            known.append({shard.is_known for shard in owned.values()})
+        assert known == [{False}, {True}]

@@ -58,6 +58,16 @@ def test_it_is_known_until_it_is_in_doubt() -> None:
     assert not shard.is_known
 
 
+def test_a_doubt_that_arises_while_its_lanes_are_looked_up_counts() -> None:
+    shard = a_shard()
+    doubts = shard.doubts
+    shard.doubt()
+    shard.know(doubts)
+    assert not shard.is_known
+    shard.know(shard.doubts)
+    assert shard.is_known
+
+
 def test_one_busy_lane_keeps_it_busy() -> None:
     shard = a_shard()
     busy = FakeLane(is_quiet=False)

@@ -4,14 +4,19 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from tarry.errors import StoreUnavailable
+from tarry.service.dispatch.settling.sleep import Sleep
+from tarry.service.dispatch.work import Signals
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import HOUR, Limits
 from tarry.service.wire.exchange import Answer
 from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import VirtualService, virtual_service
+from tests.service.dispatch.lane.test_lane import a_lane
+from tests.service.dispatch.ownership.test_owner import owner_of
 
 
 def lanes_of(service: VirtualService) -> list[bool]:
@@ -137,3 +142,26 @@ async def test_a_scheduled_delivery_that_comes_to_a_busy_lane_goes_when_it_is_du
         await service.add(deliver_at=service.now() + 2)
         await asyncio.sleep(5)
         assert len(service.sender.sent) == 3
+
+
+@virtually
+async def test_a_lane_whose_lease_has_ended_asks_again_only_after_the_lease_was_renewed() -> None:
+    limits = Limits(lease=600, look=300, keep_up=600)  # nothing is renewed but by hand
+    async with virtual_service(limits=limits) as service:
+        lane = await a_lane(service)
+        store, work, shards = service.store, service.dispatcher.work, service.dispatcher.shards
+        sleep = Sleep(store, service.dispatcher.context, work, shards)
+        held, lease = lane.held, lane.held.lease
+        lane.backlog.asleep = False
+        held.renew(service.now())
+        held.lease = replace(lease, epoch=lease.epoch - 1)  # the store confirms nothing
+        turn = lane.backlog.buffer.turn
+        work.resting[lane] = None
+        await sleep.sleep_once()
+        assert lane.backlog.buffer.turn == turn
+        assert not {lane} & {*work.resting, *work.hungry}
+        assert not lane.backlog.asking
+        held.lease = lease
+        await owner_of(service, Signals()).renew_once()
+        await asyncio.sleep(1)
+        assert lane.backlog.asleep
