@@ -31,13 +31,15 @@ _POLICY = WrittenPolicy.of(Policy())
 
 
 class Outbox:
-    """Keeps the requests that lanes send by themselves: nobody answers them."""
+    """Keeps the requests that lanes send by themselves, and the functions that take the answers."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
+        self.answer: list[Callable[[Answer], None]] = []
 
-    def send(self, request: Request, _done: Callable[[Answer], None]) -> None:
+    def send(self, request: Request, done: Callable[[Answer], None]) -> None:
         self.requests.append(request)
+        self.answer.append(done)
 
     async def close(self) -> None:
         """Do nothing."""

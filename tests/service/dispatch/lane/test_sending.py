@@ -479,3 +479,23 @@ def test_fresh_rows_of_a_lane_that_is_ordered_by_now_hold_no_slot_while_they_wai
     buffer.set_order(fifo=True)
     lane.pump()
     assert (place.outbox.requests, place.context.slots.free) == ([], Limits().in_flight)
+
+
+def test_the_answer_to_a_probe_of_a_whole_lets_its_next_lane_send_although_the_first_has_left() -> (
+    None
+):
+    place = LanePlace()
+    group, other_group = place.level("app_a"), place.level("app_b")
+    whole = place.make_whole(group, other_group, pace=A_DOWN.replace(probe_at=NOON))
+    lane, (other,) = place.lane(group, waiting=1), place.lanes(other_group, 1)
+    place.read(lane, place.row(lane))
+    lane.pump()
+    (answer,) = place.outbox.answer
+    lane.leave()
+    whole.disown(group)
+    other.is_well = False  # otherwise a probe is brought forward for it
+    other.wait()
+    place.push(100)
+    assert place.sent == []
+    answer(OK)
+    assert place.sent == [other.number]
