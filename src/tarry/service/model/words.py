@@ -45,7 +45,9 @@ def _wait(reason: Reason, label: str, meaning: str) -> Words:
 
 
 REASONS: Mapping[Reason, Words] = {
-    Reason.NEW: _wait(Reason.NEW, "queued", "Nothing holds it back. A worker sends it next."),
+    Reason.NEW: _wait(
+        Reason.NEW, "queued", "Nothing holds it back. A worker is sending it, or sends it next."
+    ),
     Reason.BACKOFF: _wait(
         Reason.BACKOFF,
         "backoff",

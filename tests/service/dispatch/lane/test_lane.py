@@ -358,3 +358,15 @@ def test_only_a_row_from_after_its_endpoint_was_stopped_enables_a_lane_again(
         lane.change(row, lane.config, lane.tenant_rate)
         found[newer] = lane.endpoint.standing
     assert found == {-1: stopped, 0: stopped, 1: Standing.ENABLED}
+
+
+def test_a_row_enables_a_lane_whose_stop_a_failover_has_lost() -> None:
+    place = LanePlace()
+    lane = place.lane(place.level("app_a"))
+    row = LaneRow(
+        endpoint=lane.endpoint, application=an_application(id=lane.tenant), version=lane.version
+    )
+    lane.stand(Standing.PAUSED, "its first delivery failed", place.now)
+    lane.start_over()  # the store may have lost its last commits
+    lane.change(row, lane.config, lane.tenant_rate)
+    assert lane.endpoint.standing is Standing.ENABLED

@@ -41,7 +41,10 @@ def delivery_lines(told: Gauges) -> Iterable[str]:
         "deliveries_failed": (told.failed, "Deliveries that finally failed."),
         "probes": (told.probes, "Attempts made to see whether an endpoint is back."),
         "lanes_stalled": (told.stalled, "Lanes that the watchdog had to wake: each is a defect."),
-        "settlements_stale": (told.stale, "Settlements dropped: somebody else owns the lane."),
+        "settlements_stale": (
+            told.stale,
+            "Settlements dropped: the delivery was changed meanwhile, or another worker owns the lane.",
+        ),
         "settlements_unwritable": (
             told.unwritable,
             "Settlements that the database refused: each is a defect.",

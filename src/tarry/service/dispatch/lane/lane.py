@@ -236,7 +236,8 @@ class Lane:
             self.save(self.context.now())
 
     def start_over(self) -> None:
-        """Forget the rows in memory, and read everything again."""
+        """Forget the rows in memory, and read everything again: the store may have lost commits."""
+        self._stood_at = -1
         self.backlog.start_over()
         self.pump()
 
