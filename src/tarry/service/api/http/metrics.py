@@ -43,7 +43,7 @@ def delivery_lines(told: Gauges) -> Iterable[str]:
         "lanes_stalled": (told.stalled, "Lanes that the watchdog had to wake: each is a defect."),
         "settlements_stale": (
             told.stale,
-            "Settlements dropped: the delivery was changed meanwhile, or another worker owns the lane.",
+            "Settlements dropped: the delivery was changed, or another worker owns the lane.",
         ),
         "settlements_unwritable": (
             told.unwritable,
