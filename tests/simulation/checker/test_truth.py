@@ -138,6 +138,14 @@ def test_a_retry_that_a_fault_delays_may_seem_to_wait_for_the_budget() -> None:
     assert check(Fault(at=3, until=4, kind="away"), waiting(Reason.BUDGET)) == {"untrue reason"}
 
 
+def test_a_retry_may_seem_to_wait_for_the_budget_since_the_store_s_clock_stepped() -> None:
+    failed: list[Entry] = [requested(1.1, 1), answered(1.2, 1, 500)]
+    late = replace(waiting(Reason.BUDGET), at=50.0)
+    step = Fault(at=2, until=16, kind="clock step", seconds=5.0)
+    assert "untrue reason" not in check(*failed, step, late)
+    assert "untrue reason" in check(*failed, replace(step, seconds=0.0, kind="away"), late)
+
+
 def test_only_what_a_person_asked_for_is_queued_again() -> None:
     assert check(waiting(Reason.REPLAYED)) == {"untrue reason"}
     replay = Asked(at=2, wish="replay", endpoint=HERE)

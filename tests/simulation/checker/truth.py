@@ -130,10 +130,14 @@ def _is_over_budget(facts: Facts, told: Told) -> bool:
     """Whether a retry comes after so many others that the budget may hold it.
 
     Only the worker knows its budget. `explain` concludes that it holds a retry that is due and was
-    not sent, so a fault that keeps the worker from sending looks the same for a while.
+    not sent, so a fault that keeps the worker from sending looks the same for a while. So does a
+    step of the store's clock, which the worker does not follow.
     """
     many = retries_before(facts, told.endpoint, told.at) >= BUDGET
-    is_delayed = any(fault.at <= told.at <= fault.until + AFTER_A_FAULT for fault in facts.faults)
+    is_delayed = any(
+        fault.at <= told.at and (fault.seconds or told.at <= fault.until + AFTER_A_FAULT)
+        for fault in facts.faults
+    )
     return (many or is_delayed) and _failed_before(facts, told)
 
 
