@@ -107,6 +107,10 @@ def test_only_an_ordered_endpoint_waits_for_another_delivery() -> None:
     assert "untrue reason" not in check(ordered, accepted(2, TWO), waiting(Reason.FIFO))
     sent: list[Entry] = [requested(2.1, 1, TWO), answered(2.2, 1), settled(2.3, TWO)]
     assert "untrue reason" in check(ordered, accepted(2, TWO), *sent, waiting(Reason.FIFO))
+    earlier = accepted(0.1, TWO, endpoints=())
+    replay = Asked(at=2, wish="replay", endpoint=HERE)
+    assert "untrue reason" in check(ordered, earlier, waiting(Reason.FIFO))
+    assert "untrue reason" not in check(ordered, earlier, replay, waiting(Reason.FIFO))
 
 
 def test_only_a_scheduled_delivery_waits_for_its_schedule() -> None:

@@ -88,15 +88,19 @@ def _is_in_order(facts: Facts, told: Told) -> bool:
 
 
 def _has_company(facts: Facts, told: Told) -> bool:
-    """Whether another delivery to the endpoint may be live: it was accepted and has not ended."""
+    """Whether another delivery to the endpoint may be live: it was accepted and has not ended.
+
+    A replay also makes deliveries of messages that were accepted before the endpoint was added.
+    """
     ended = {
         entry.message
         for entry in facts.all(Settled)
         if entry.endpoint == told.endpoint and entry.at <= told.at and entry.state not in LIVE
     }
     is_changed = facts.losses or facts.asked_between(0, told.at, endpoint=told.endpoint)
+    is_replayed = _was_replayed(facts, told)
     return any(
-        told.endpoint in accepted.endpoints
+        (is_replayed or told.endpoint in accepted.endpoints)
         and accepted.at <= told.at
         and message != told.message
         and (is_changed or message not in ended)

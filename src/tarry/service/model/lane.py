@@ -41,8 +41,8 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):  # it holds only value
 class LaneRow(Struct, frozen=True, kw_only=True):
     """A lane as it is stored. The deliveries that were `added` and have not `ended` are waiting.
 
-    `version` grows with every change of the endpoint or the application, by any caller. `policy` is
-    the policy document of the environment, if it has one.
+    `version` begins with `first_version`, and grows with every change of the endpoint or the
+    application, by any caller. `policy` is the policy document of the environment, if it has one.
     """
 
     endpoint: Endpoint
@@ -62,6 +62,14 @@ class LaneRow(Struct, frozen=True, kw_only=True):
     def waiting(self) -> int:
         """The number of deliveries that have not ended, including those in flight."""
         return self.added - self.ended
+
+
+def first_version(endpoint: Endpoint) -> int:
+    """Return the first version of an endpoint's lane: another one for each lane of a number.
+
+    After a failover that lost a lane, another endpoint's lane may get its number.
+    """
+    return int(endpoint.created_at * 1000)
 
 
 class Notice(Struct, frozen=True, kw_only=True):

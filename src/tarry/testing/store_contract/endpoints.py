@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from tarry.errors import Conflict, NotFound, SettingsError
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint, Secret, Standing
-from tarry.service.model.lane import Change, Known, LaneRow
+from tarry.service.model.lane import Change, Known, LaneRow, first_version
 from tarry.service.model.listing import Cut
 from tarry.service.model.task import discarding
 from tarry.service.store.kinds import (
@@ -121,7 +121,7 @@ class EndpointsContract(Topic):
             known=Known(),
             added=1,
             ended=0,
-            version=3,
+            version=first_version(gone) + 3,
         )
         found = await scene.store.read(AllDeliveriesOf(message.id))
         assert [(to, one.state) for to, one in found] == [(gone, State.READY)]
@@ -200,7 +200,11 @@ class EndpointsContract(Topic):
         second = await scene.add_endpoint()
         rows = await scene.store.lanes([second.lane, scene.lane + 1000, scene.lane])
         assert {row.lane: row for row in rows} == {
-            lane: LaneRow(endpoint=endpoint, application=scene.application)
+            lane: LaneRow(
+                endpoint=endpoint,
+                application=scene.application,
+                version=first_version(endpoint) + 1,
+            )
             for lane, endpoint in ((scene.lane, scene.endpoint), (second.lane, second))
         }
         changed = replace(scene.application, rate=3.0)

@@ -5,7 +5,15 @@ from msgspec.structs import replace
 
 from tarry.service.model.delivery import Reason
 from tarry.service.model.endpoint import Standing
-from tarry.service.model.lane import Change, Due, Fetched, Known, Stream, Want
+from tarry.service.model.lane import (
+    Change,
+    Due,
+    Fetched,
+    Known,
+    Stream,
+    Want,
+    first_version,
+)
 from tarry.service.store.kinds import Applications, Endpoints
 from tarry.testing.samples import NOON, delivered, failed, new_message, postponed, put_back
 from tarry.testing.store_contract.scene import PLENTY, Scene
@@ -26,7 +34,8 @@ class FetchContract(Topic):
             payload=message.payload,
             accepted_at=NOON - 3,
         )
-        assert await scene.fetch() == Fetched([due], {}, {scene.lane: 1}, {scene.lane: 1})
+        version = first_version(scene.endpoint) + 1
+        assert await scene.fetch() == Fetched([due], {}, {scene.lane: 1}, {scene.lane: version})
         settlement = postponed(due, NOON + 7, attempts=1, memory=12.5)
         assert await scene.settle(settlement) == [True]
         (again,) = await scene.due(Stream.WAITING, now=NOON + 7)

@@ -14,7 +14,8 @@ from tarry.service.dispatch.limits.shared import TenantRate
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.ownership import lane_loader as loader
 from tarry.service.model.delivery import State
-from tarry.service.model.endpoint import Standing
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.ids import APPLICATION, ENDPOINT
 from tarry.service.model.lane import Fetched, LaneRow, Lease, Noting, Want
 from tarry.service.model.settings import DELIVERY, HOUR, Limits
 from tarry.service.store.contract import Store
@@ -27,7 +28,7 @@ from tarry.service.store.kinds import (
     Put,
 )
 from tarry.service.wire.exchange import Answer, Request
-from tarry.testing.samples import ENVIRONMENT, new_message
+from tarry.testing.samples import ENVIRONMENT, new_id, new_message
 from tarry.testing.shaky_store import Between, Shaky, slow
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import (
@@ -73,6 +74,38 @@ async def test_if_it_was_not_heard_which_lanes_woke_all_are_looked_through() -> 
         await asyncio.sleep(1.0)
         between.shaky.forgets = False
         await service.until_delivered(endpoint, within=10)
+
+
+class Renumbered(Shaky):
+    """After a failover, gives the numbers of all lanes to another endpoint."""
+
+    other: Endpoint | None = None
+
+    async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
+        rows = await self._store.lanes(lanes)
+        if self.other is None:
+            return rows
+        there = replace(rows[0].application, id=self.other.application)
+        return [replace(row, endpoint=self.other, application=there) for row in rows]
+
+
+@virtually
+async def test_a_lane_whose_number_a_failover_gave_to_another_endpoint_is_forgotten() -> None:
+    between = Between(Renumbered)
+    async with virtual_service(through=between) as service:
+        endpoint = await service.add_endpoint("a.example", lambda _request, _now: DOWN)
+        await service.add(3)
+        await asyncio.sleep(5)
+        shards, number = service.dispatcher.shards, endpoint.lane
+        lost = the_lane(service)
+        between.shaky.other = replace(
+            endpoint, id=new_id(ENDPOINT), application=new_id(APPLICATION)
+        )
+        await service.dispatcher.loader.load([number])
+        (lane,) = shards.lanes()
+        assert lost.left
+        assert lane is shards.numbered(number)
+        assert lane.endpoint.id == between.shaky.other.id
 
 
 @virtually

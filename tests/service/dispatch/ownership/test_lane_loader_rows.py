@@ -43,7 +43,7 @@ class FakeLane:
         self.allowance.limit(8, None)
         self.left = self.keeps = False
         self.pumped = 0
-        self.version = 1
+        self.version = row.version
         self.handed: list[Due] = []
 
     tenant = APPLICATION.id
@@ -206,7 +206,7 @@ async def test_who_knows_an_older_endpoint_gets_nothing_before_it_has_looked_aga
     assert (late.seqs, late.backlog.asking, late.pumped) == ([], False, 0)
     assert (other.seqs, other.pumped) == ([1, 2], 1)
     assert not table.work.hungry, "it does not ask over and over"
-    late.version = 2
+    late.version += 1
     late.backlog.buffer.changed()
     table.seat(late)
     await table.feed()

@@ -6,7 +6,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tarry.core.policy import Policy
 from tarry.service.dispatch.context import Context
@@ -116,16 +116,21 @@ class LaneLoader:
             return
         try:
             rows = await self._store.lanes(numbers)
-            self._drop_unknown(set(numbers) - {row.lane for row in rows})
+            self._drop_lost(numbers, rows)
             await self._load_some(rows)
         except BaseException:
             self._work.add_to_load(numbers)
             raise
 
-    def _drop_unknown(self, numbers: set[int]) -> None:
-        """Forget lanes that the store does not know: a failover has lost their endpoints."""
-        if numbers:
-            for lane in [lane for lane in self._shards.lanes() if lane.number in numbers]:
+    def _drop_lost(self, numbers: Iterable[int], rows: Iterable[LaneRow]) -> None:
+        """Forget lanes whose endpoints a failover has lost.
+
+        The store does not know their numbers, or has given them to other endpoints since.
+        """
+        endpoints = {row.lane: row.endpoint.id for row in rows}
+        for number in numbers:
+            lane = self._shards.numbered(number)
+            if lane is not None and lane.endpoint.id != endpoints.get(number):
                 self._shards.forget(lane)
 
     async def _load_some(self, rows: Sequence[LaneRow]) -> None:
@@ -150,7 +155,7 @@ class LaneLoader:
             return
         else:
             lane = self._new_lane(row, lane_config, shard.held)
-            shard.lanes[row.lane] = lane
+            self._shards.add(shard, lane)
         lane.pump()
 
     def _new_lane(self, row: LaneRow, lane_config: LaneConfig, held: HeldLease) -> Lane:
@@ -247,7 +252,8 @@ async def feed_once(store: Queue, context: Context, work: Work[Lane]) -> None:
         raise
     for lane in lanes:
         lane.backlog.answered(fetched.added.get(lane.number, 0))
-    # A lane whose endpoint changed since it was loaded gets no rows: it would send messages that
+    # A lane whose endpoint changed since it was loaded, or whose number a failover gave to another
+    # one, gets no rows: it would send messages that
     # were accepted after the change by the old settings. It is loaded first, and then asks again.
     late = {lane.number for lane in lanes if lane.version < fetched.versions.get(lane.number, 0)}
     if late:

@@ -134,7 +134,5 @@ class Owner:
         dropped = set()
         for shard in shards:
             dropped.add(shard.lease.shard)
-            for lane in shard.lanes.values():
-                lane.leave()
-            shard.lanes.clear()
+            self._shards.clear(shard)
         self._loader.origins.drop(dropped - self._shards.owned.keys())

@@ -81,6 +81,8 @@ class Shards:
     def __init__(self, store: Queue, worker: str, limits: Limits, clock: Clock) -> None:
         self.worker = worker
         self.owned: dict[int, OwnedShard] = {}
+        self._lanes: dict[int, Lane] = {}
+        """All lanes in memory, by number."""
         self._store = store
         self._limits = limits
         self._now = clock
@@ -107,10 +109,30 @@ class Shards:
         for shard in list(self.owned.values()):
             yield from list(shard.lanes.values())
 
+    def numbered(self, number: int) -> Lane | None:
+        """Return the lane in memory with this number, whatever its application."""
+        return self._lanes.get(number)
+
+    def add(self, shard: OwnedShard, lane: Lane) -> None:
+        """Keep a lane in memory that was loaded under the lease of this shard."""
+        shard.lanes[lane.number] = self._lanes[lane.number] = lane
+
     def forget(self, lane: Lane) -> None:
-        """Take a lane out of memory: it has nothing to do."""
+        """Take a lane out of memory: it has nothing to do, or does not exist any more."""
         lane.leave()
-        self.owned[lane.held.lease.shard].lanes.pop(lane.number, None)
+        shard = self.owned.get(lane.held.lease.shard)
+        if shard is not None and shard.lanes.get(lane.number) is lane:
+            del shard.lanes[lane.number]
+        if self._lanes.get(lane.number) is lane:
+            del self._lanes[lane.number]
+
+    def clear(self, shard: OwnedShard) -> None:
+        """Take all lanes of a shard out of memory: it is not owned any more."""
+        for lane in list(shard.lanes.values()):
+            lane.leave()
+            if self._lanes.get(lane.number) is lane:
+                del self._lanes[lane.number]
+        shard.lanes.clear()
 
     async def renew(self) -> list[OwnedShard]:
         """Renew all leases; return the shards that were lost meanwhile."""

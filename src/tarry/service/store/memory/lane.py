@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from tarry.service.model.delivery import ENDED, Delivery, State
 from tarry.service.model.endpoint import Endpoint, Standing
-from tarry.service.model.lane import Known
+from tarry.service.model.lane import Known, first_version
 
 Key = TypeVar("Key", int, tuple[float, int])
 
@@ -24,7 +24,7 @@ class Lane:
         self.known = Known()
         self.added = 0
         self.ended = 0
-        self.version = 0
+        self.version = first_version(endpoint)
         self.resting = False
         self.dozing = False
         self.deliveries: dict[int, Delivery] = {}

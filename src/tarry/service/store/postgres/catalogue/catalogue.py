@@ -9,7 +9,7 @@ from tarry.errors import Conflict, NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
-from tarry.service.model.lane import LaneRow, Noting
+from tarry.service.model.lane import LaneRow, Noting, first_version
 from tarry.service.model.task import Task, discarding
 from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.kinds import Environment, PolicyVersion, SealedEndpoints
@@ -96,7 +96,7 @@ class PostgresCatalogue(RecordsByKind, Part):
             if stored is not None:
                 kept = await _change(connection, stored, lambda _: endpoint)
             else:
-                place = (application, shard_of(application))
+                place = (application, shard_of(application), first_version(endpoint))
                 (made,) = await connection.fetch(SQL["put_endpoint_lane"], *place)
                 kept = await _keep(connection, replace(endpoint, lane=made["lane"]))
             await _keep_noted(connection, noting, stored, kept)

@@ -79,9 +79,10 @@ RETURNING id;
 SELECT * FROM tarry.endpoint WHERE id = $1 FOR UPDATE;
 
 -- name: put_endpoint_lane
--- Create a lane; it starts awake.
+-- Create a lane, awake. Its version begins with the time: after a failover that lost a lane, another
+-- one may get its number, and the lane's owner must notice that.
 WITH made AS (
-    INSERT INTO tarry.lane (application, shard) VALUES ($1, $2) RETURNING number
+    INSERT INTO tarry.lane (application, shard, version) VALUES ($1, $2, $3) RETURNING number
 )
 INSERT INTO tarry.lane_state (lane) SELECT number FROM made RETURNING lane;
 

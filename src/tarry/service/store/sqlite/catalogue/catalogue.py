@@ -11,7 +11,7 @@ from tarry.errors import Conflict, NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
-from tarry.service.model.lane import LaneRow, Noting
+from tarry.service.model.lane import LaneRow, Noting, first_version
 from tarry.service.model.task import Task
 from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.kinds import Environment, PolicyVersion, SealedEndpoints
@@ -93,7 +93,7 @@ class SqliteCatalogue(RecordsByKind):
                 raise NotFound("application", endpoint.application)
             stored = stored_endpoint(session, endpoint.id)
             if stored is None:
-                lane = _new_lane(session, endpoint.application)
+                lane = _new_lane(session, endpoint)
                 kept = keep_endpoint(session, replace(endpoint, lane=lane))
             else:
                 kept = _change(session, stored, lambda _: endpoint)
@@ -254,7 +254,8 @@ def _change(session: Session, stored: Endpoint, change: Callable[[Endpoint], End
     return keep_endpoint(session, change(stored).following(stored))
 
 
-def _new_lane(session: Session, application: str) -> int:
-    ((lane,),) = list(session.db.execute(SQL["put_endpoint_lane"], (shard_of(application),)))
+def _new_lane(session: Session, endpoint: Endpoint) -> int:
+    place = (shard_of(endpoint.application), first_version(endpoint))
+    ((lane,),) = list(session.db.execute(SQL["put_endpoint_lane"], place))
     session.db.execute(SQL["put_endpoint_lane_state"], (lane,))
     return int(lane)

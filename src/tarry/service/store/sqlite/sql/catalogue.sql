@@ -83,8 +83,9 @@ RETURNING id;
 SELECT document FROM endpoint WHERE id = :endpoint;
 
 -- name: put_endpoint_lane
--- Create a lane, awake.
-INSERT INTO lane (shard) VALUES (:shard) RETURNING number;
+-- Create a lane, awake. Its version begins with the time: after a failover that lost a lane, another
+-- one may get its number, and the lane's owner must notice that.
+INSERT INTO lane (shard, version) VALUES (:shard, :version) RETURNING number;
 
 -- name: put_endpoint_lane_state
 -- Create the learned state of a new lane.
