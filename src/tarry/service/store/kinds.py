@@ -99,12 +99,13 @@ class Applications(
 class Endpoints(Struct, Gettable[Endpoint], Paged[Endpoint], Changeable[Endpoint], frozen=True):
     """The endpoints of an application, by id, without deleted ones. `get` takes an id or a uid.
 
-    `put` and `change` wake the endpoint's lane; a new endpoint gets a lane. They raise Conflict if
-    another endpoint has its uid, and NotFound if the application does not exist or the endpoint
-    was deleted before. The store keeps the lane and the parkings of an existing endpoint: see
-    `Endpoint.following`. A change of standing keeps waiting deliveries. An endpoint that becomes
-    DELETED gets, in the same commit, a task that discards them (`discarding`), and its uid is free
-    again. `delete` marks it DELETED as of `now`, and returns that task alone.
+    `put` and `change` wake the endpoint's lane, and raise its version by one. A new endpoint gets a
+    lane, with the version after `first_version`. They raise Conflict if another endpoint has its
+    uid, and NotFound if the application does not exist or the endpoint was deleted before. The
+    store keeps the lane and the parkings of an existing endpoint: see `Endpoint.following`. A
+    change of standing keeps waiting deliveries. An endpoint that becomes DELETED gets, in the same
+    commit, a task that discards them (`discarding`), and its uid is free again. `delete` marks it
+    DELETED as of `now`, and returns that task alone.
     """
 
     application: str
