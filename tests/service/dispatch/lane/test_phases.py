@@ -105,6 +105,18 @@ async def test_refusals_before_a_replay_count_for_the_lane_that_it_paces() -> No
         assert left == [State.FAILED, State.READY, State.READY, State.READY]
 
 
+def test_a_lane_that_is_open_already_goes_on_with_its_outage() -> None:
+    place = LanePlace()
+    lane = place.lane(place.level("app_a"), waiting=3)
+    go_apart(lane, place.now)
+    pace = lane.gate.pace
+    lane.gates.come_back()
+    place.push(1)
+    lane.alone(place.now, 40.0)
+    assert lane.gate.pace is pace
+    assert lane.gates.current is lane.gate
+
+
 @virtually
 async def test_one_that_is_open_alone_comes_back_by_itself() -> None:
     async with virtual_service() as service:

@@ -83,7 +83,8 @@ def alone(
     lane: Lane, now: float, capacity: float | None = None, since: float | None = None
 ) -> None:
     """Open the lane's own gate: the trouble is this lane's, not its origin's."""
-    lane.gates.own.open(now, max(1, lane.waiting()), capacity, since)
+    if lane.gates.own.phase is not Phase.OPEN:  # that of a lane that was apart is open already
+        lane.gates.own.open(now, max(1, lane.waiting()), capacity, since)
     _gate_moved(lane, now)
 
 
