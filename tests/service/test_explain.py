@@ -4,8 +4,6 @@ from msgspec.structs import replace
 from tarry.core.pace import Phase
 from tarry.service.dispatch.lane.allowance import RETRY_RULE
 from tarry.service.explain import (
-    BUDGET,
-    BUDGET_WINDOW,
     OVERDUE,
     SOON,
     Scope,
@@ -139,16 +137,12 @@ def test_a_retry_is_overdue_once_the_budget_has_room_for_all_deliveries_of_the_l
     """Otherwise a retry that no worker sends would wait for the budget for ever."""
     row = a_row()
     delivery = replace(a_delivery(State.WAITING, Reason.BACKOFF, due_at=NOON), attempts=1)
-    longest = BUDGET_WINDOW * (1 + row.waiting / BUDGET)
+    longest = RETRY_RULE.window * (1 + row.waiting / RETRY_RULE.bootstrap)
     assert waits(delivery, row, now=NOON + longest)[0] is Reason.BUDGET
     assert not is_overdue(delivery, row, now=NOON + longest)
     late = NOON + max(longest, OVERDUE) + 1
     assert waits(delivery, row, now=late)[0] is Reason.NEW
     assert is_overdue(delivery, row, now=late)
-
-
-def test_explain_knows_how_many_retries_the_dispatcher_always_allows() -> None:
-    assert (RETRY_RULE.bootstrap, RETRY_RULE.window) == (BUDGET, BUDGET_WINDOW)
 
 
 def test_a_delivery_is_late_from_its_due_time_on_and_not_from_its_acceptance() -> None:

@@ -331,18 +331,14 @@ def cut(rule: PacerRule, pace: Pace, now: float) -> Pace:
     """Return the state at half of the rate that passed lately, until the endpoint recovers."""
     passed = pace.best(now) / (1 - pace.baseline)
     goal = max(LEAST, BELOW * min(passed, pace.tried))
-    return pace.replace(
+    return _anew(pace, now).replace(
         mode=Mode.SETTLE,
         rate=goal / 2,
         goal=goal,
         failed_at=min(pace.tried, max(goal, pace.offered(now))),
         hold=_held(rule, pace),
         climb=rule.creep,
-        epoch=pace.epoch + 1,
-        since=now,
         run=0,
-        answered=Window(),
-        sample=Sample(),
     )
 
 
@@ -356,7 +352,7 @@ def throttled(rule: PacerRule, pace: Pace, asked: float, *, now: float) -> Pace:
     goal = max(LEAST, min(passed or math.inf, SLOWER * pace.rate))
     if goal >= pace.rate:
         return pace  # it cannot go slower
-    return pace.replace(
+    return _anew(pace, now).replace(
         mode=Mode.CLIMB,
         rate=goal,
         goal=goal,
@@ -364,18 +360,14 @@ def throttled(rule: PacerRule, pace: Pace, asked: float, *, now: float) -> Pace:
         failed_at=goal / BELOW,
         hold=max(rule.hold, min(PAUSES * asked, LONGEST_PAUSES)),
         climb=rule.creep,
-        epoch=pace.epoch + 1,
-        since=now,
         run=0,
-        answered=Window(),
-        sample=Sample(),
     )
 
 
 def _settle(rule: PacerRule, pace: Pace, now: float) -> Pace:
     """Climb again once three in a row have passed; lower the goal if nearly all still fail."""
     goal = pace.goal or LEAST
-    settled = pace.replace(epoch=pace.epoch + 1, since=now, answered=Window(), sample=Sample())
+    settled = _anew(pace, now)
     if pace.run >= 3 and (goal == LEAST or not _slow(pace)):  # noqa: PLR2004  one may be luck
         return settled.replace(mode=Mode.CLIMB, rate=goal, capacity=goal, climb=rule.creep)
     if now - pace.since < max(SETTLED, 2 * pace.latency, 3 / pace.rate):
@@ -389,6 +381,11 @@ def _settle(rule: PacerRule, pace: Pace, now: float) -> Pace:
         return settled.replace(mode=Mode.CLIMB, rate=goal, capacity=goal, climb=rule.creep)
     # Some fail, but not nearly all: stay at this pace to find out why.
     return settled.replace(mode=Mode.CLIMB, rate=pace.rate, goal=max(LEAST, pace.rate))
+
+
+def _anew(pace: Pace, now: float) -> Pace:
+    """Return the state to which only attempts count that are sent from now on."""
+    return pace.replace(epoch=pace.epoch + 1, since=now, answered=Window(), sample=Sample())
 
 
 def _held(rule: PacerRule, pace: Pace) -> float:

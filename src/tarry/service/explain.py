@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from tarry.core.pace import Phase
 from tarry.errors import TarryError
+from tarry.service.dispatch.lane.allowance import RETRY_RULE
 from tarry.service.model.attempt import Attempt
 from tarry.service.model.delivery import ENDED, Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
@@ -30,8 +31,6 @@ SOON = 1.0
 """A delivery is sent within this many seconds of its due time, if nothing else delays it."""
 OVERDUE = 30.0
 """A delivery without a reason to wait is overdue after this many seconds."""
-BUDGET, BUDGET_WINDOW = 20, 10.0
-"""The retry budget of an endpoint always allows this many retries in this many seconds."""
 
 _STANDINGS = {
     Standing.PAUSED: Reason.PAUSED,
@@ -251,7 +250,7 @@ def _may_be_over_budget(delivery: Delivery, row: LaneRow, now: float) -> bool:
     The budget is known to the lane's worker only. But it always allows some retries, so it holds a
     retry no longer than until all deliveries of the lane could have been retried.
     """
-    longest = BUDGET_WINDOW * (1 + row.waiting / BUDGET)
+    longest = RETRY_RULE.window * (1 + row.waiting / RETRY_RULE.bootstrap)
     return delivery.attempts > 0 and now - (delivery.due_at or 0.0) <= longest
 
 

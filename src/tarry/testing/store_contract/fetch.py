@@ -192,7 +192,7 @@ class FetchContract(Topic):
             await scene.add(payload=bytes(size))
         want = Want(lane=scene.lane, stream=Stream.READY, limit=9)
         fetched = await scene.store.fetch([want], now=NOON, most_bytes=200)
-        assert _seqs(fetched.due) == [1], "what is too large must not be overtaken"
+        assert _seqs(fetched.due) == [1], "a large delivery must not be overtaken"
         fetched = await scene.store.fetch([want], now=NOON, most_bytes=PLENTY)
         assert _seqs(fetched.due) == [1, 2, 3, 4]
 

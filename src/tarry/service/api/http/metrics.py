@@ -56,7 +56,7 @@ def delivery_lines(told: Gauges) -> Iterable[str]:
         yield f"tarry_{name}_total {value}"
     gauges = {
         "in_flight": (told.in_flight, "Attempts on their way."),
-        "unsettled": (told.unsettled, "Attempts that are not written down yet."),
+        "unsettled": (told.unsettled, "Attempts whose outcomes are not saved yet."),
         "shards_held": (told.shards, "Shards that this process owns."),
         "deliveries_waiting": (told.waiting, "Deliveries that wait in the lanes it works on."),
     }

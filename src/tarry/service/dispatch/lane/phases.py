@@ -22,7 +22,7 @@ def tick(lane: Lane, now: float) -> bool:
     if lane.left:
         return False
     if lane.endpoint.standing is not ENABLED and gate.phase is Phase.PACED:
-        gate.close()  # what waits goes at a pace again once a user has enabled the endpoint
+        gate.close()  # once the endpoint is enabled, its deliveries are sent at a pace again
         _gate_moved(lane, now, failed=False)
         return False
     if lane.gates.current is gate:

@@ -45,7 +45,7 @@ def pump_at(lane: Lane, now: float) -> None:
     gates = lane.gates
     if gates.own.pace.held_until and gates.own.pace.held_until <= now:
         gates.own.hold(0.0)
-        phases.pace(lane, now)  # what has gathered meanwhile must not go all at once
+        phases.pace(lane, now)  # deliveries that came during the pause must not go all at once
     gate = gates.current  # it stays the same in this function: only answers and ticks change it
     if gate.phase is PACED:  # read again the rows that were left behind, before later ones
         lane.backlog.buffer.turn_back(PACED)

@@ -185,7 +185,7 @@ class Evidence:
         return self.failures.many and self.is_common and self._is_silent(now)
 
     def cannot_connect(self, now: float) -> bool:
-        """Return whether nobody can connect, whatever the application."""
+        """Return whether no lane of any application can connect."""
         return self.failures.nobody_there and self._is_silent(now)
 
     def _is_silent(self, now: float) -> bool:

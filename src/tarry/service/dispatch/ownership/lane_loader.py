@@ -80,8 +80,7 @@ class LaneLoader:
         # The store reports a woken lane only once. After an error, which may have lost that report,
         # all lanes are looked through: see `recovered` in `work.py`.
         await self.load(await self._store.woken(leases))
-        async with self._busy:
-            await self._load_together(self._work.take_to_load(LOADED_TOGETHER))
+        await self.load(self._work.take_to_load(LOADED_TOGETHER))
         if self._work.to_load:
             self._work.load(())  # once more, soon
 
@@ -97,30 +96,21 @@ class LaneLoader:
         return self._busy.locked() or bool(self._work.to_load)
 
     async def load(self, numbers: Sequence[int]) -> None:
-        """Load these lanes now. Those that cannot be loaded are put on the list."""
+        """Load these lanes now. Those that cannot be loaded are put on the list.
+
+        Lanes of the list are taken off before they are read: a lane that changes meanwhile is put
+        there once more.
+        """
         async with self._busy:
             for start in range(0, len(numbers), LOADED_TOGETHER):
+                some = numbers[start : start + LOADED_TOGETHER]
                 try:
-                    await self._load_together(numbers[start : start + LOADED_TOGETHER])
+                    rows = await self._store.lanes(some)
+                    self._drop_lost(some, rows)
+                    await self._load_some(rows)
                 except BaseException:
                     self._work.add_to_load(numbers[start:])
                     raise
-
-    async def _load_together(self, numbers: Sequence[int]) -> None:
-        """Load a few lanes in one step.
-
-        They are off the list before they are read: a lane that changes meanwhile is put there once
-        more.
-        """
-        if not numbers:
-            return
-        try:
-            rows = await self._store.lanes(numbers)
-            self._drop_lost(numbers, rows)
-            await self._load_some(rows)
-        except BaseException:
-            self._work.add_to_load(numbers)
-            raise
 
     def _drop_lost(self, numbers: Iterable[int], rows: Iterable[LaneRow]) -> None:
         """Forget lanes whose endpoints a failover has lost.
@@ -253,8 +243,8 @@ async def feed_once(store: Queue, context: Context, work: Work[Lane]) -> None:
     for lane in lanes:
         lane.backlog.answered(fetched.added.get(lane.number, 0))
     # A lane whose endpoint changed since it was loaded, or whose number a failover gave to another
-    # one, gets no rows: it would send messages that
-    # were accepted after the change by the old settings. It is loaded first, and then asks again.
+    # one, gets no rows: it would send messages that were accepted after the change by the old
+    # settings. It is loaded first, and then asks again.
     late = {lane.number for lane in lanes if lane.version < fetched.versions.get(lane.number, 0)}
     if late:
         work.load(late)
