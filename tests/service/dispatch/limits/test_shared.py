@@ -217,6 +217,22 @@ def test_whoever_has_nothing_left_gives_its_turn_to_the_next() -> None:
     assert sent.count(few) == 2
 
 
+def test_a_lane_whose_rows_were_being_read_in_its_turn_goes_first_when_it_has_them() -> None:
+    turns, timers = a_rate(1.0)
+    sent: list[Sender] = []
+    lanes = [Sender(turns, timers, 100, sent) for _ in range(4)]
+    for lane in lanes:
+        lane.pump()
+    reading = lanes[1]
+    reading.many = 0
+    timers.push(2.5)
+    assert sent == [lanes[0], lanes[0], lanes[2]]
+    reading.many = 100
+    reading.pump()
+    timers.push(5.5)
+    assert sent[3:] == [reading, lanes[3], lanes[0]]
+
+
 def test_whoever_leaves_is_not_called_any_more() -> None:
     turns, timers = a_rate(1.0)
     sent: list[Sender] = []

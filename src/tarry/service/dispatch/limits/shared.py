@@ -88,6 +88,9 @@ class TenantRate:
         self._now, self._later = now, later
         self._spacing = Spacing()
         self._waiting: deque[Taker] = deque()
+        self._passed_over: dict[Taker, None] = {}
+        """Lanes that sent nothing in their turn, because their rows were being read: they go first
+        when they ask again."""
         self._called: Taker | None = None
         self._timer: Timer | None = None
 
@@ -103,10 +106,15 @@ class TenantRate:
         """Return whether a lane may send; if not, it is pumped when it is its turn."""
         if math.isinf(self._spacing.rate):
             return True
+        goes_first = taker in self._passed_over
+        self._passed_over.pop(taker, None)
         if self._spacing.free_at(now) <= now and (taker is self._called or not self._waiting):
             return True
         if taker not in self._waiting:
-            self._waiting.append(taker)
+            if goes_first:
+                self._waiting.appendleft(taker)
+            else:
+                self._waiting.append(taker)
         self._look_ahead(now)
         return False
 
@@ -120,6 +128,7 @@ class TenantRate:
 
     def leave(self, taker: Taker) -> None:
         """Remove a lane from the queue."""
+        self._passed_over.pop(taker, None)
         if taker in self._waiting:
             self._waiting.remove(taker)
 
@@ -134,8 +143,10 @@ class TenantRate:
             now = self._now()
             if self._spacing.free_at(now) > now:
                 break
-            self._called = self._waiting.popleft()
-            self._called.pump()
+            self._called = taker = self._waiting.popleft()
+            taker.pump()
+            if self._spacing.free_at(now) <= now:
+                self._passed_over[taker] = None
         self._called = None
         if self._waiting:
             self._look_ahead(self._now())
