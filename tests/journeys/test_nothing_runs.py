@@ -74,8 +74,8 @@ new Promise((heard) => {
   document.body.insertAdjacentHTML("beforeend", "<img src=x onerror=trap(1)>");
 })
 """
-"""Puts in what the page has to refuse, and ends when it has been refused. Playwright's own waiting
-would not do: it evaluates a string each time it looks again, which the page's policy forbids too."""
+"""Puts in what the page has to refuse, and ends when it has been refused. To wait with Playwright
+would not do: it evaluates a string each time it looks, which the page's policy forbids too."""
 
 
 @pytest.fixture
