@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tarry.core.pace import MOVES, Mode, Pace, PacerRule, Phase, Sample, Seen
 from tarry.core.pacer import BRISK, handed_over, in_a_row, opened, ramped, step
-from tarry.core.probe import probed
+from tarry.core.probe import SHORTEST, probed
 from tarry.core.search import BELIEVABLE
 from tarry.core.window import Window
 
@@ -207,14 +207,17 @@ def test_a_success_sent_just_before_it_opened_counts_as_a_probe_that_passed() ->
     assert told(down(), Seen(late=1, took=took), now=NOW + 2).phase is Phase.PACED
 
 
-def test_a_success_sent_long_before_it_opened_lets_the_first_probe_go_at_once() -> None:
+def test_a_success_sent_long_before_it_opened_lets_the_first_probe_go_soon() -> None:
     older = Seen(late=1, took=2 + 1.1 * RULE.silence)
     now = NOW + 2
-    hurried = told(down(), older, now=now, draw=never)
-    assert (hurried.phase, hurried.probe_at) == (Phase.OPEN, now)
-    assert told(down().replace(held_until=now + 5), older, now=now).probe_at == now + 5
-    failed = down().replace(probes=1)
+    waits = down().replace(probe_at=NOW + 300)
+    hurried = told(waits, older, now=now, draw=never)
+    assert (hurried.phase, hurried.probe_at) == (Phase.OPEN, now + SHORTEST)
+    assert told(waits.replace(held_until=now + 5), older, now=now).probe_at == now + 5
+    failed = waits.replace(probes=1)
     assert told(failed, older, now=now).probe_at == failed.probe_at
+    sooner = waits.replace(probe_at=now + 0.1)
+    assert told(sooner, older, now=now).probe_at == sooner.probe_at
 
 
 def test_a_lane_that_ends_its_backlog_with_failures_in_a_row_opens() -> None:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 from tarry.core.pace import MOVES, SECOND, Mode, Pace, PacerRule, Phase, Seen, counted
-from tarry.core.probe import JITTER, LONGEST_ASKED, put_off, scheduled
+from tarry.core.probe import JITTER, LONGEST_ASKED, SHORTEST, put_off, scheduled
 from tarry.core.search import HALF, LEAST, cut, overloaded, search
 from tarry.core.window import Window
 
@@ -55,15 +55,16 @@ def _probing(
     """Return the open state after these answers, or the paced state if the endpoint is back.
 
     A late success was sent before the lane opened. If that was just before, the endpoint works. If
-    it was longer ago, a probe has to show that: an endpoint that is down may still answer older
-    requests.
+    it was longer ago, a probe has to show that, and soon: an endpoint that is down may still answer
+    older requests.
     """
     just_before = now - seen.took >= pace.down_since - rule.silence
     if seen.passed or (seen.late and just_before):
         # The latency of failed probes says nothing about an endpoint that is back.
         return ramped(rule, pace.replace(latency=seen.took), now=now)
     if seen.late and not pace.probes:
-        return pace.replace(probe_at=max(now, pace.held_until))
+        soon = max(now + SHORTEST, pace.held_until)
+        return pace.replace(probe_at=min(pace.probe_at, soon))
     return put_off(pace, seen.retry_after, now=now, draw=draw())
 
 

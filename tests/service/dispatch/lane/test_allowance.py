@@ -41,15 +41,31 @@ def test_an_endpoint_hangs_that_answers_nothing_for_long() -> None:
     allowance.sent(NOON + HANGS)
     assert not allowance.hangs(NOON + HANGS)
     assert allowance.hangs(NOON + HANGS + 0.1)
-    allowance.ended(0.01)
+    allowance.ended()
     assert not allowance.hangs(NOON + 60)
+
+
+def test_an_endpoint_that_hangs_gets_one_request_at_a_time_until_it_answers() -> None:
+    allowance = Allowance(NOON)
+    for _ in range(2):
+        allowance.sent(NOON)
+    allowance.ended(timed_out=True)
+    assert allowance.hangs(NOON + 15)  # the other request is still in flight
+    allowance.ended(timed_out=True)
+    assert not allowance.hangs(NOON + 15)
+    allowance.sent(NOON + 15)
+    assert allowance.hangs(NOON + 15)
+    allowance.ended()
+    allowance.sent(NOON + 16)
+    assert not allowance.hangs(NOON + 16)
 
 
 def test_an_endpoint_that_is_usually_slow_hangs_later() -> None:
     allowance = Allowance(NOON)
     for _ in range(100):
         allowance.sent(NOON)
-        allowance.ended(3.0)
+        allowance.ended()
+        allowance.passed(3.0)
     allowance.sent(NOON)
     assert not allowance.hangs(NOON + 11)
     assert allowance.hangs(NOON + 13)
@@ -168,22 +184,24 @@ def test_an_endpoint_that_moved_is_trusted_like_a_new_one() -> None:
     assert limits.together(Phase.CLOSED) == FIRST
 
 
-@pytest.mark.parametrize("ends", ["success", "move"])
-def test_timeouts_of_an_outage_do_not_spread_the_requests_after_it(ends: str) -> None:
+def test_timeouts_do_not_spread_requests_or_make_an_endpoint_count_as_usually_slow() -> None:
     limits = allowance(most=2)
     for _ in range(4):
         limits.sent(NOON)
-        limits.ended(15.0)
+        limits.ended(timed_out=True)
         limits.failed(NOON, by_chance=False)
-    assert limits.free_at(NOON, Phase.CLOSED, 2, fifo=False) == NOON + WIDEST
-    if ends == "move":
-        limits.start_over()
-        limits.sent(NOON)
-        limits.ended(None)
-    else:
-        limits.sent(NOON)
-        limits.ended(0.05)
-        limits.passed(0.05)
+    limits.sent(NOON)
+    assert limits.free_at(NOON, Phase.CLOSED, 2, fifo=False) <= NOON
+    assert limits.hangs(NOON + HANGS + 0.1)
+
+
+def test_at_a_new_address_the_latency_of_the_old_one_is_forgotten() -> None:
+    limits = allowance(most=2)
+    limits.sent(NOON)
+    limits.ended()
+    limits.passed(15.0)
+    assert limits.free_at(NOON, Phase.CLOSED, 2, fifo=False) > NOON
+    limits.start_over()
     assert limits.free_at(NOON, Phase.CLOSED, 2, fifo=False) <= NOON
 
 
@@ -195,7 +213,7 @@ def test_it_is_known_when_a_request_was_last_sent_and_when_one_failed() -> None:
     limits.failed(NOON, by_chance=True)
     assert limits.has_failed_since(NOON)
     assert not limits.has_failed_since(NOON + 1)
-    limits.ended(0.01)
+    limits.ended()
     assert limits.in_flight == 0
 
 
@@ -203,7 +221,8 @@ def test_requests_to_a_slow_endpoint_are_spread_over_half_the_time_of_an_answer(
     limits = allowance()
     for _ in range(100):
         limits.sent(NOON)
-        limits.ended(4.0)
+        limits.ended()
+        limits.passed(4.0)
     wait = limits.free_at(NOON, Phase.CLOSED, 8, fifo=False) - NOON
     assert wait == pytest.approx(4 / 16, rel=1e-3)
     assert limits.free_at(NOON + 1, Phase.CLOSED, 8, fifo=False) == NOON + 1
@@ -214,7 +233,7 @@ def test_a_request_that_goes_alone_is_not_delayed_because_an_earlier_answer_took
     limits = allowance(most=1)
     limits.failed(NOON, by_chance=False)
     limits.sent(NOON)
-    limits.ended(12.9)
+    limits.ended()
     limits.passed(12.9)
     assert limits.free_at(NOON, Phase.CLOSED, 1, fifo=True) == NOON
 
@@ -225,7 +244,8 @@ def test_requests_to_a_quick_endpoint_or_a_new_one_are_not_spread() -> None:
     assert limits.free_at(NOON, Phase.CLOSED, 8, fifo=False) == NOON
     for _ in range(100):
         limits.sent(NOON)
-        limits.ended(0.09)
+        limits.ended()
+        limits.passed(0.09)
     assert limits.free_at(NOON, Phase.CLOSED, 8, fifo=False) == NOON
 
 

@@ -256,7 +256,7 @@ async def test_a_lane_is_quiet_when_nothing_is_in_flight_or_waits_to_be_written(
         quiet.append(lane.is_quiet)
         lane.context.unwritten.take_anyway(lane)
         lane.begin_outcome()
-        lane.allowance.ended(0.1)
+        lane.allowance.ended()
         quiet.append(lane.is_quiet)
         lane.set_aside()  # it may never be written
         quiet.append(lane.is_quiet)

@@ -84,7 +84,7 @@ HANGS = 1.5
 """Seconds without an answer after which an endpoint counts as hanging, while others of its origin
 share a pace."""
 WEIGHT = 0.1
-"""The weight of the last answer in the average latency of an endpoint."""
+"""The weight of the last success in the average latency of an endpoint."""
 
 
 class Allowance:
@@ -139,20 +139,19 @@ class Allowance:
         self._unanswered_since = min(self._unanswered_since, now)
         self.rate.sent(now)
 
-    def ended(self, took: float | None) -> None:
-        """Count an answer of any kind, and its latency in seconds; None from an earlier address."""
+    def ended(self, *, timed_out: bool = False) -> None:
+        """Count a request that was answered, or was not in time."""
         self.in_flight -= 1
-        self._unanswered_since = math.inf
-        if took is not None:
-            self._latency += WEIGHT * (took - self._latency)
+        if not timed_out:
+            self._unanswered_since = math.inf
 
     def passed(self, took: float) -> None:
-        """Allow one more request in flight: the endpoint works.
+        """Allow one more request in flight: the endpoint works, and took these seconds.
 
-        After a failure, the latency starts anew with this answer's: timeouts say nothing about it.
+        Only such answers count for its latency: timeouts say nothing about it.
         """
-        if self.failing:
-            self.failing, self._latency = 0, took
+        self.failing = 0
+        self._latency += WEIGHT * (took - self._latency)
         self.trust = min(self.trust + 1, self.most)
 
     def failed(self, now: float, *, by_chance: bool) -> None:
@@ -172,8 +171,9 @@ class Allowance:
         return self._sent_at
 
     def hangs(self, now: float) -> bool:
-        """Return whether the endpoint has not answered for a long time."""
-        return now - self._unanswered_since > max(HANGS, 4 * self._latency)
+        """Return whether requests are in flight and none was answered for a long time."""
+        since = self._unanswered_since
+        return self.in_flight > 0 and now - since > max(HANGS, 4 * self._latency)
 
     def expect_answers(self) -> None:
         """Count only requests from now on as unanswered: an outage is over."""

@@ -7,6 +7,7 @@ is sent again.
 
 from msgspec.structs import replace
 
+from tarry.core.outcome import Kind
 from tarry.core.pace import CLOSED, OPEN, Phase
 from tarry.service.dispatch.lane import phases, sending
 from tarry.service.dispatch.lane.attempt import PendingAttempt, settlement
@@ -47,8 +48,7 @@ def take_answer(lane: Lane, pending: PendingAttempt, answer: Answer) -> None:
     now = context.now()
     judgement = judge(answer, pending.config.policy, now=now)
     context.slots.give_back(lane)
-    has_moved = pending.config.origin != lane.config.origin
-    lane.allowance.ended(None if has_moved else now - pending.sent_at)
+    lane.allowance.ended(timed_out=answer.failure is Kind.TIMEOUT)
     attempt, draw = context.id(ids.ATTEMPT, now), context.draw()
     held_until = hold_until(judgement, now=now, draw=draw)
     lane.begin_outcome()

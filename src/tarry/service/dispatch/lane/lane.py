@@ -176,7 +176,7 @@ class Lane:
         return self.endpoint.fifo and self.allowance.fifo_from > now
 
     def hangs(self, now: float) -> bool:
-        """Return whether the endpoint has not answered for a long time."""
+        """Return whether requests are in flight and none was answered for a long time."""
         return self.allowance.hangs(now)
 
     def has_failed_since(self, time: float) -> bool:

@@ -45,7 +45,7 @@ class Member(Protocol):
         """Return how many deliveries wait, without those in flight."""
 
     def hangs(self, now: float) -> bool:
-        """Return whether the endpoint has not answered for a long time."""
+        """Return whether requests are in flight and none was answered for a long time."""
 
     def has_failed_since(self, time: float) -> bool:
         """Return whether an attempt failed since then."""

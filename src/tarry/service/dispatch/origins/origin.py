@@ -332,7 +332,7 @@ class Origin:
         elif self.gate.phase is Phase.OPEN:
             self.change()  # a probe failed: `explain` reads the time of the next one
         if self.gate.phase is Phase.PACED:
-            hanging = (lane for lane in self._lanes() if lane.in_flight and lane.hangs(now))
+            hanging = (lane for lane in self._lanes() if lane.hangs(now))
             self.gate.hang(sum(lane.in_flight - lane.gate.air for lane in hanging))
         self.serve()
         return self.gate.ticks(now)
