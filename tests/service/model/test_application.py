@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarry.service.model.application import SHARDS, Shares, shard_of
-from tarry.service.model.ids import APPLICATION, make
+from tarry.service.model.ids import APPLICATION, CHANCE, make
 from tarry.testing.samples import an_application
 
 
@@ -22,7 +22,7 @@ def test_every_application_is_in_one_of_the_shards(application: str) -> None:
 
 
 def test_applications_spread_over_the_shards() -> None:
-    made = [make(APPLICATION, now=1.8e9, entropy=number.to_bytes(19)) for number in range(6400)]
+    made = [make(APPLICATION, now=1.8e9, entropy=number.to_bytes(CHANCE)) for number in range(6400)]
     counts = Counter(map(shard_of, made))
     assert len(counts) == SHARDS
     assert max(counts.values()) < 200

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tarry.service.model.ids import (
     ALPHABET,
     AT_ONCE,
+    CHANCE,
     LENGTH,
     MESSAGE,
     Entropy,
@@ -24,7 +25,7 @@ from tarry.service.model.ids import (
 )
 
 instants = st.floats(0, 7_000_000_000)  # until 2191
-chances = st.binary(min_size=19, max_size=19)
+chances = st.binary(min_size=CHANCE, max_size=CHANCE)
 
 
 def test_the_alphabet_sorts_as_bytes_do() -> None:
@@ -48,6 +49,13 @@ def test_ids_of_a_later_millisecond_sort_behind(
         assert make("", now=first, entropy=entropy[0]) < make("", now=second, entropy=entropy[1])
 
 
+def test_ids_made_one_after_the_other_within_a_millisecond_sort_in_that_order() -> None:
+    noon = 1_794_000_000.0
+    times = [noon + microsecond / 1e6 for microsecond in range(2000)]
+    made = [make("", now=now, entropy=os.urandom(CHANCE)) for now in times]
+    assert made == sorted(made)
+
+
 @given(now=instants, entropy=chances)
 def test_an_id_tells_when_it_was_made(now: float, entropy: bytes) -> None:
     assert made_at(make("ep_", now=now, entropy=entropy)) == pytest.approx(now, abs=0.001)
@@ -55,7 +63,7 @@ def test_an_id_tells_when_it_was_made(now: float, entropy: bytes) -> None:
 
 @given(now=instants)
 def test_the_moment_is_no_later_than_ids_made_then(now: float) -> None:
-    assert moment(now) <= make("", now=now, entropy=bytes(19))
+    assert moment(now) <= make("", now=now, entropy=bytes(CHANCE))
 
 
 def test_times_before_1970_count_as_1970() -> None:
@@ -63,13 +71,13 @@ def test_times_before_1970_count_as_1970() -> None:
 
 
 def test_different_chance_makes_different_ids() -> None:
-    made = {make("", now=1.0, entropy=bytes([byte]) * 19) for byte in range(62)}
+    made = {make("", now=1.0, entropy=bytes([byte]) * CHANCE) for byte in range(62)}
     assert len(made) == 62
 
 
 def test_every_letter_is_about_as_likely() -> None:
     letters = "".join(
-        make("", now=0.0, entropy=bytes(range(start, start + 16)) + bytes(3))[8:24]
+        make("", now=0.0, entropy=bytes([*range(start, start + 16), 0]))[10:26]
         for start in range(0, 256, 16)
     )
     counts = [letters.count(letter) for letter in ALPHABET]
