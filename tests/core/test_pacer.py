@@ -309,6 +309,14 @@ def test_a_lane_that_opens_again_goes_on_with_the_old_outage() -> None:
     assert again.probe_at - (NOW + 510) > 1.5  # an old outage, not a young one
 
 
+def test_an_outage_of_a_lane_that_was_paced_because_much_waits_begins_with_that_pace() -> None:
+    long_ago = Pace(down_since=NOW - 86_400, probes=40)  # an earlier outage, over since
+    pace = ramped(RULE, long_ago, now=NOW)
+    opens = told(pace, *[Seen(failed=1)] * 5, now=NOW + 10)
+    assert (opens.phase, opens.down_since, opens.probes) == (Phase.OPEN, NOW, 0)
+    assert opens.probe_at - (NOW + 10) < 30
+
+
 def test_a_lane_does_not_make_moves_that_the_table_does_not_have() -> None:
     with pytest.raises(ValueError, match="a lane does not move from open to open"):
         opened(RULE, down(), now=NOW, waiting=1, draw=0.5)

@@ -111,8 +111,11 @@ def opened(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float
 def ramped(rule: PacerRule, pace: Pace, *, now: float) -> Pace:
     """Return the paced state after a probe passed: it starts low, or near a known capacity.
 
-    A closed lane is paced when many deliveries wait at once. Its failures in a row still count.
+    A closed lane is paced when many deliveries wait at once. Its failures in a row still count, and
+    if it opens later, its outage began no earlier than the pace.
     """
+    if pace.phase is Phase.CLOSED:
+        pace = pace.replace(down_since=now, probes=0)
     goal = None if pace.capacity is None else max(LEAST, pace.capacity)
     rate = rule.first if goal is None else max(min(rule.first, goal), rule.head_start * goal)
     if pace.phase is Phase.OPEN and now - pace.down_since < rule.silence:

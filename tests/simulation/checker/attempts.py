@@ -11,8 +11,10 @@ OPENS_AFTER = 5
 """This many failures in a row count as the endpoint's."""
 THROTTLED = 429
 """The status of an endpoint that accepts nothing for now. It is never the delivery's failure."""
-UNCOUNTED = 6
-"""How many failures of one delivery may count as the endpoint's although it is not down."""
+UNCOUNTED = 8
+"""How many failures of one delivery may not count although its endpoint is not down: an event type
+that only fails can look like an outage. Then earlier attempts are given back, it is sent as a probe
+a few times, and three failures after that are put down to the pace."""
 
 
 def _takes_others(facts: Facts, request: Requested) -> bool:

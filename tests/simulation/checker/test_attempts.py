@@ -27,7 +27,7 @@ def test_one_attempt_too_many_is_noticed() -> None:
 
 def test_a_delivery_that_fails_on_while_others_are_taken_is_noticed() -> None:
     log = log_of(added(policy=THREE_ATTEMPTS), accepted(1), accepted(1, TWO, event_type="b"))
-    for number in range(12):
+    for number in range(14):
         log += [requested(5 + number, number, number=number + 1)]
         log.append(answered(5.1 + number, number, 500))
     ends = ending(delivery(ONE, State.WAITING, Reason.BACKOFF), delivery(TWO))
@@ -39,7 +39,7 @@ def test_a_delivery_that_fails_on_while_others_are_taken_is_noticed() -> None:
 def test_an_endpoint_that_asks_for_fewer_requests_costs_no_attempts() -> None:
     log = log_of(added(policy=THREE_ATTEMPTS), accepted(1), accepted(1, TWO, event_type="b"))
     log += [requested(4, 99, TWO), answered(4.1, 99)]
-    for number in range(12):
+    for number in range(14):
         log += [requested(5 + number, number, number=number + 1)]
         log.append(answered(5.1 + number, number, 429))
     ends = ending(delivery(ONE, State.READY, Reason.PACE), delivery(TWO))
@@ -49,12 +49,12 @@ def test_an_endpoint_that_asks_for_fewer_requests_costs_no_attempts() -> None:
 def test_a_row_of_failures_of_what_is_accepted_at_other_times_is_the_endpoints() -> None:
     log = log_of(added(policy=THREE_ATTEMPTS), accepted(1), accepted(1, TWO))
     log += [requested(4, 99, TWO), answered(4.1, 99)]
-    for number in range(12):
+    for number in range(14):
         log += [requested(5 + number, number, number=number + 1)]
         log.append(answered(5.1 + number, number, 500))
     ends = ending(delivery(ONE, State.WAITING, Reason.BACKOFF), delivery(TWO))
     assert "too many attempts" not in rules(log, ends)
-    taken = [(requested(n + 0.2, 100 + n, TWO), answered(n + 0.3, 100 + n)) for n in range(5, 17)]
+    taken = [(requested(n + 0.2, 100 + n, TWO), answered(n + 0.3, 100 + n)) for n in range(5, 19)]
     between = [entry for pair in taken for entry in pair]
     assert "too many attempts" in rules([*log, *between], ends)
 
