@@ -5,6 +5,8 @@ import math
 
 import pytest
 
+from tarry.core.outcome import Kind
+from tarry.service.model.delivery import State
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import VirtualService, virtual_service
@@ -56,3 +58,28 @@ async def test_new_lanes_expect_the_failures_that_their_origin_is_known_for(seed
         await waits(service, 0.5, [1] * 20, seed=seed)
         for number in range(10):  # with four new tenants each
             assert max(await waits(service, 0.5, [1] * 20, seed=100 * number + seed)) < 5
+
+
+@virtually
+async def test_an_endpoint_that_hangs_where_others_fail_by_chance_costs_no_attempts() -> None:
+    async with virtual_service() as service:
+        await waits(service, 0.5, [1] * 20, seed=7)
+        others = service.sender.scripts["a.example"]
+
+        def hangs(request: Request, now: float) -> Answer:
+            if request.target.path == "/hangs":
+                return Answer(2.0, failure=Kind.TIMEOUT)
+            return others(request, now)
+
+        tenant = await service.add_application()
+        policy = '{"version": 1, "attempts": 4, "backoff": {"kind": "fixed", "delay": 0.5}, '
+        policy += '"attempt_timeout": 2}'
+        await service.add_endpoint(
+            "a.example", hangs, application=tenant, path="/hangs", concurrency=1, policy=policy
+        )
+        messages = await service.add(3, application=tenant)
+        await asyncio.sleep(60)
+        service.sender.scripts["a.example"] = lambda _request, _now: Answer(0.02, status=200)
+        await asyncio.sleep(60)
+        states = {(await service.delivery(message)).state for message in messages}
+        assert states == {State.DELIVERED}

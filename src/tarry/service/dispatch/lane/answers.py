@@ -281,7 +281,8 @@ def _own_gate_failed(lane: Lane, judgement: Judgement, now: float) -> None:
     if not leader.shared:
         saw_failure(leader, lane, unreachable=judgement.unreachable, now=now)
     completes_row = lane.allowance.failing == RULE.failures
-    if completes_row and not lane.blame.refusals:  # an endpoint refuses nothing by chance
+    # An endpoint refuses nothing by chance, and does not fail by chance if it does not answer.
+    if completes_row and not lane.blame.refusals and judgement.kind is not Kind.TIMEOUT:
         gate.assume(lane.gates.group.history)
     if gate.phase is OPEN or completes_row:
         lane.tick(now)  # the ruling on this delivery depends on the gate's phase
