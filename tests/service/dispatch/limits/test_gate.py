@@ -142,7 +142,7 @@ def test_an_open_gate_lets_one_probe_go_when_it_is_time() -> None:
 def test_a_probe_that_is_asked_for_goes_at_once_and_only_that_one() -> None:
     gate = opened()
     assert gate.free_at(NOON, MOST) > NOON
-    gate.hurry(NOON + 0.1)
+    gate.bring_probe_forward(NOON + 0.1)
     assert gate.free_at(NOON + 0.1, MOST) == NOON + 0.1
     answer(gate, NOON + 0.1)
     gate.step(NOON + 0.1, 1)
@@ -152,9 +152,9 @@ def test_a_probe_that_is_asked_for_goes_at_once_and_only_that_one() -> None:
 def test_a_probe_that_was_brought_forward_can_be_made_up_for() -> None:
     gate = opened()
     first = gate.free_at(NOON, MOST)
-    sooner = gate.hurry(NOON)
+    sooner = gate.bring_probe_forward(NOON)
     assert sooner == pytest.approx(first - NOON)
-    assert gate.hurry(NOON) == 0
+    assert gate.bring_probe_forward(NOON) == 0
     answer(gate, NOON)
     then = gate.free_at(NOON, MOST)
     gate.delay(sooner)
@@ -189,7 +189,7 @@ def test_what_is_known_of_a_capacity_may_come_from_elsewhere() -> None:
 def test_a_gate_that_is_not_open_cannot_be_hurried() -> None:
     for gate in (a_gate(), ramped()):
         before = gate.pace
-        assert gate.hurry(NOON) == 0
+        assert gate.bring_probe_forward(NOON) == 0
         assert gate.pace == before
 
 

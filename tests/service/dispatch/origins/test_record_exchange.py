@@ -198,7 +198,7 @@ async def test_while_a_probe_hangs_the_record_keeps_others_from_probing() -> Non
         whole = await a_whole(service)
         hangs = Answer(15.0, failure=DOWN.failure, unreachable=True)
         service.sender.scripts["gw.example"] = lambda _request, _now: hangs
-        whole.gate.hurry(service.now())
+        whole.gate.bring_probe_forward(service.now())
         whole.serve()
         await asyncio.sleep(0.01)
         assert whole.gate.air == 1

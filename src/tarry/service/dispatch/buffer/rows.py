@@ -46,10 +46,10 @@ class Reading(Struct, frozen=True, gc=False):  # it holds only rows, so there ca
             due_after=self.due_at,
         )
 
-    def on(self, found: Sequence[Due], kept: Rows, *, all_read: bool) -> "Reading":
-        """Return the reading after the rows in `found`, with those in `kept` added to be sent."""
-        if found:
-            last = found[-1]
+    def on(self, read: Sequence[Due], kept: Rows, *, all_read: bool) -> "Reading":
+        """Return the reading after the rows in `read`, with those in `kept` added to be sent."""
+        if read:
+            last = read[-1]
             return Reading(self.rows + kept, last.due_at or 0.0, last.seq, all_read)
         if all_read and self is UNREAD:
             return EMPTY

@@ -175,6 +175,11 @@ class Allowance:
         since = self._unanswered_since
         return self.in_flight > 0 and now - since > max(HANGS, 4 * self._latency)
 
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether nothing was answered since the first request that is in flight or timed out."""
+        return self._unanswered_since < math.inf
+
     def expect_answers(self) -> None:
         """Count only requests from now on as unanswered: an outage is over."""
         self._unanswered_since = math.inf

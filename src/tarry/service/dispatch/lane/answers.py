@@ -282,7 +282,7 @@ def _own_gate_failed(lane: Lane, judgement: Judgement, now: float) -> None:
         saw_failure(leader, lane, unreachable=judgement.unreachable, now=now)
     completes_row = lane.allowance.failing == RULE.failures
     # An endpoint refuses nothing by chance, and does not fail by chance if it does not answer.
-    if completes_row and not lane.blame.refusals and judgement.kind is not Kind.TIMEOUT:
+    if completes_row and not (lane.blame.refusals or lane.allowance.is_unanswered):
         gate.assume(lane.gates.group.history)
     if gate.phase is OPEN or completes_row:
         lane.tick(now)  # the ruling on this delivery depends on the gate's phase

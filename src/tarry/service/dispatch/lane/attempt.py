@@ -94,8 +94,8 @@ def config(row: LaneRow, *, seals: Seals, egress: Egress, fallback: WrittenPolic
         refused = Answer(0.0, failure=Kind.REFUSED, detail=str(error))
     timeout = written.policy.attempt_timeout or TIMEOUT
     if refused is not None or target is None:
-        said = refused or Answer(0.0, failure=Kind.REFUSED)
-        return LaneConfig(written, endpoint.url, timeout, refused=said)
+        refused = refused or Answer(0.0, failure=Kind.REFUSED)
+        return LaneConfig(written, endpoint.url, timeout, refused=refused)
     return LaneConfig(written, origin_of(endpoint.url), timeout, target, secrets)
 
 

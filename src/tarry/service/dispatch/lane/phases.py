@@ -106,7 +106,7 @@ def probe(lane: Lane, now: float) -> None:
     unknown = lane.allowance.failing or not lane.allowance.was_used
     if lane.gates.phase is Phase.CLOSED and unknown and lane.waiting():
         alone(lane, now)
-    lane.gates.current.hurry(now)
+    lane.gates.current.bring_probe_forward(now)
 
 
 def released(lane: Lane, now: float) -> None:

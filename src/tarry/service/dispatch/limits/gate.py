@@ -150,8 +150,8 @@ class Gate:
     def step(self, now: float, waiting: int) -> bool:
         """Evaluate the answers; return whether the phase has changed since the last call."""
         self._step(now, waiting)
-        told, self._told = self._told, self.phase
-        return self.phase is not told
+        before, self._told = self._told, self.phase
+        return self.phase is not before
 
     def _step(self, now: float, waiting: int) -> None:
         passed = self._passed + self._late
@@ -174,8 +174,11 @@ class Gate:
         self._passed = self._failed = self._late = self._missed = self._spared = 0
         self._took, self._asked = 0.0, None
 
-    def hurry(self, now: float) -> float:
-        """Let the next probe go at once; return how many seconds sooner that is."""
+    def bring_probe_forward(self, now: float) -> float:
+        """Plan the next probe for now; return how many seconds sooner that is.
+
+        It waits for a probe in flight. The caller has to wake the lane that sends it.
+        """
         sooner = self.pace.probe_at - now
         if self.phase is not OPEN or sooner <= 0:
             return 0.0
@@ -183,9 +186,9 @@ class Gate:
         return sooner
 
     def ask(self, now: float) -> float:
-        """Let one probe go at once, even beside one in flight; return how much sooner that is."""
+        """Let one probe go now, even beside one in flight; return how many seconds sooner."""
         self.asks = self.phase is OPEN
-        return self.hurry(now)
+        return self.bring_probe_forward(now)
 
     def delay(self, longer: float) -> None:
         """Let the next probe go this many seconds later."""

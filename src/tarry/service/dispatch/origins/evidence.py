@@ -233,5 +233,5 @@ class Evidence:
         Return until when all have to wait: None unless several were asked to.
         """
         held = {**self._held, who: until}
-        self._held = {one: at for one, at in held.items() if at > now} or NOTHING
+        self._held = {name: until for name, until in held.items() if until > now} or NOTHING
         return min(self._held.values()) if len(self._held) >= SEVERAL else None

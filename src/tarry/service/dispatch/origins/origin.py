@@ -432,8 +432,8 @@ class Origin:
             self._queue.turned()
         lanes = sum(1 for _ in self._lanes())
         if lanes:  # none are left once the dispatcher was told to stop
-            said = "all %d lanes to %s are %s; %d wait"
-            log.info(said, lanes, self.name, self.gate.phase, self.waiting_here())
+            text = "all %d lanes to %s are %s; %d wait"
+            log.info(text, lanes, self.name, self.gate.phase, self.waiting_here())
         self.change()
 
     # --- What other workers know ----------------------------------------------------------------

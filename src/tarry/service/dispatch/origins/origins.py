@@ -49,9 +49,9 @@ class Origins:
 
     def group(self, place: str, application: str, pace: Pace = Pace()) -> Origin:  # noqa: B008  a frozen value
         """Return the group of an application at an origin. A new one has this pace."""
-        found = self._find(place, application)
-        if found is not None:
-            return found
+        known = self._find(place, application)
+        if known is not None:
+            return known
         group = Origin(
             place, application, self._context, self._work, pace=pace, make_whole=self._maker
         )

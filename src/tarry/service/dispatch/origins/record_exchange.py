@@ -98,11 +98,11 @@ class RecordExchange:
                 text = texts[origin.name]
                 self._written(origin, origin.record, text, kept.get(origin.name, text))
 
-    def _written(self, whole: Origin, record: SharedRecord, text: bytes, found: bytes) -> None:
-        """Go on after a record was written, or after another one was found in its place."""
+    def _written(self, whole: Origin, record: SharedRecord, text: bytes, stored: bytes) -> None:
+        """Go on after a record was written, or not since another one is stored in its place."""
         self.watch(whole)
-        if found != text:
-            self._take_in(whole, record, found)
+        if stored != text:
+            self._take_in(whole, record, stored)
             both_well = not whole.shared and record.pace.phase is Phase.CLOSED
             if whole.gate.phase is Phase.PACED or both_well:
                 whole.change()

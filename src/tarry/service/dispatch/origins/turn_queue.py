@@ -72,7 +72,7 @@ class _Round:
 
         Its application goes to the end of the round.
         """
-        application = next(one for one in self._applications if one not in barred)
+        application = next(name for name in self._applications if name not in barred)
         lanes = self._applications.pop(application)
         lane = next(iter(lanes))
         del lanes[lane]
@@ -159,7 +159,7 @@ class TurnQueue:
                 lane.pump(turn=True)
         self._serving = False
         rounds = (self._first, self._others)
-        free_at = min((self._free_at(one, now) for one in rounds if one), default=math.inf)
+        free_at = min((self._free_at(turn, now) for turn in rounds if turn), default=math.inf)
         if free_at < math.inf:
             self._timer = self._context.later(max(0.0, free_at - now), self.serve)
 
@@ -177,7 +177,7 @@ class TurnQueue:
         rounds = (self._first, self._others)
         if self._gate.phase is Phase.PACED and self._last is self._first:
             rounds = (self._others, self._first)
-        return next((one for one in rounds if one and self._free_at(one, now) <= now), None)
+        return next((turn for turn in rounds if turn and self._free_at(turn, now) <= now), None)
 
     def _free_at(self, waiting: _Round, now: float) -> float:
         """Return when a lane of this round may send. A probe that was asked for ignores a hold."""
@@ -219,7 +219,7 @@ class TurnQueue:
 
     def ask_another(self, now: float) -> None:
         """Let a lane send at once, in place of the next probe: the last one was inconclusive."""
-        self._early += self._gate.hurry(now)
+        self._early += self._gate.bring_probe_forward(now)
 
     def make_up(self) -> None:
         """Delay the next probe by as much as earlier ones were brought forward.

@@ -99,11 +99,11 @@ class LaneBlame:
         attempt = FailedAttempt(_TROUBLES[verdict], due.event_type, phase, now, shared=shared)
         delivery = self._of(due)
         lane = learn(self._facts(accepted_at, in_a_row), delivery, attempt)
-        found = blame(RULE, lane, delivery, attempt)
+        result = blame(RULE, lane, delivery, attempt)
         self.refusals = lane.refusals
-        self.failures += found.counts is not None
-        self._tries = lane.tries.spared() if found.spared else lane.tries
-        return found.counts
+        self.failures += result.counts is not None
+        self._tries = lane.tries.spared() if result.spared else lane.tries
+        return result.counts
 
     def whose(
         self, due: Due, verdict: Verdict, *, phase: Phase, accepted_at: float, now: float

@@ -90,14 +90,14 @@ def judge(answer: Answer, policy: Policy, *, now: float) -> Judgement:
         kind = answer.failure or Kind.PROTOCOL
         return Judgement(Verdict.FAILED, kind, unreachable=answer.unreachable)
     if answer.headers:
-        said = dict(answer.headers)
-        told = said.get("webhook-delivery", "").strip().lower()
-        if told == "disable":
+        headers = dict(answer.headers)
+        wish = headers.get("webhook-delivery", "").strip().lower()
+        if wish == "disable":
             return Judgement(Verdict.GONE, Kind.PERMANENT)
-        if told == "abort-message":
+        if wish == "abort-message":
             return Judgement(Verdict.ABORTED, Kind.PERMANENT)
         if not _OK <= status < _MULTIPLE:
-            return _failed(status, policy, _asked(said, status, policy, now))
+            return _failed(status, policy, _asked(headers, status, policy, now))
     return _TAKEN if _OK <= status < _MULTIPLE else _failed(status, policy, None)
 
 
@@ -121,17 +121,17 @@ def _retried(status: int, statuses: Statuses) -> bool:
     return status not in statuses.never and not _BAD <= status < _SERVER
 
 
-def _asked(said: dict[str, str], status: int, policy: Policy, now: float) -> float | None:
+def _asked(headers: dict[str, str], status: int, policy: Policy, now: float) -> float | None:
     """Return the wait that the endpoint asked for, as far as the policy honours it.
 
     A long wait is cut, and never a reason to stop. If the answer has a `date`, times in it are
     taken as those of the endpoint's own clock.
     """
-    there = parse_date(said.get("date"), now=now)
-    there = now if there is None else there
-    asked = parse_retry_after(said.get("retry-after"), now=there)
+    date = parse_date(headers.get("date"), now=now)
+    there = now if date is None else date
+    asked = parse_retry_after(headers.get("retry-after"), now=there)
     if asked is None and status == _TOO_MANY:
-        asked = parse_rate_limit(said, now=there)
+        asked = parse_rate_limit(headers, now=there)
     if asked is None or not policy.retry_after.honour:
         return None
     return min(asked, policy.retry_after.at_most)
@@ -272,9 +272,9 @@ def _own(  # noqa: PLR0913  as above
     match decision:
         case Again(delay, memory):
             reason = Reason.BACKOFF if judgement.asked is None else Reason.RETRY_AFTER
-            said = f"retry in {delay:.3f} s"
+            text = f"retry in {delay:.3f} s"
             return Ruling(
-                State.WAITING, reason, attempts, due_at=now + delay, memory=memory, decision=said
+                State.WAITING, reason, attempts, due_at=now + delay, memory=memory, decision=text
             )
         case GiveUp(why):
             reason = Reason.AGED if why is Why.WITHIN else Reason.EXHAUSTED

@@ -289,11 +289,11 @@ def _hand_out(
     for want in wants:
         if want.lane not in lanes:
             continue
-        found = rows[want.lane, want.stream]
+        wanted = rows[want.lane, want.stream]
         if want.stream is Stream.READY:  # a lane may have asked for its backlog and its fresh rows
             first = want.after + 1
-            found = [row for row in found if first <= row.seq < (want.before or row.seq + 1)]
-        lanes[want.lane].backlog.buffer.take(want, found, cut=cut, fetched=fetched)
+            wanted = [row for row in wanted if first <= row.seq < (want.before or row.seq + 1)]
+        lanes[want.lane].backlog.buffer.take(want, wanted, cut=cut, fetched=fetched)
 
 
 def _size(fetched: Fetched) -> int:

@@ -80,9 +80,10 @@ class Part(Struct, frozen=True):
     def __str__(self) -> str:
         """Name the deliveries and lanes of the part."""
         settled = [
-            f"delivery {one.seq} of lane {one.lane} ({one.message})" for _, one, _ in self.finished
+            f"delivery {due.seq} of lane {due.lane} ({due.message})" for _, due, _ in self.finished
         ]
-        return ", ".join(settled + [f"change of lane {one.lane}" for _, one in self.changes])
+        changed = [f"change of lane {change.lane}" for _, change in self.changes]
+        return ", ".join(settled + changed)
 
 
 def _forms(settlement: Settlement | Resent) -> Iterator[Settlement | Resent]:
@@ -217,7 +218,7 @@ class SettlementWriter:
     def _put_back(self, parts: Iterable[Part]) -> None:
         """Put unwritten parts on the list again, in front of later ones."""
         unwritten = list(parts)
-        self._work.put_back_finished(one for part in unwritten for one in part.finished)
+        self._work.put_back_finished(entry for part in unwritten for entry in part.finished)
         for part in unwritten:
             for lane, change in part.changes:
                 self._work.put_back_change(lane, change)

@@ -37,26 +37,31 @@ class NoticeSender:
 
     async def tell_once(self, shards: Collection[int], now: float) -> int:
         """Send the next notices of applications in these shards; return how many are done."""
-        untold = await self._store.read(Notices(unsent=True, after=self._after, limit=CHUNK))
-        told = await self._tell([one for one in untold if shard_of(one.application) in shards], now)
-        self._after = untold[-1].id if len(untold) == CHUNK else ""
-        return told
+        unsent = await self._store.read(Notices(unsent=True, after=self._after, limit=CHUNK))
+        mine = [notice for notice in unsent if shard_of(notice.application) in shards]
+        done = await self._tell(mine, now)
+        self._after = unsent[-1].id if len(unsent) == CHUNK else ""
+        return done
 
     async def _tell(self, mine: Sequence[Notice], now: float) -> int:
         if not mine:
             return 0
         telling = _Telling(self._store, self._chance, now)
         messages = {notice.id: await telling.message(notice) for notice in mine}
-        new = [NewMessage(one, key, _MARK) for key, one in messages.items() if one is not None]
+        new = [
+            NewMessage(message, key, _MARK)
+            for key, message in messages.items()
+            if message is not None
+        ]
         answers = await self._store.add(new) if new else []
         later = {
-            one.key
-            for one, answer in zip(new, answers, strict=True)
+            sent.key
+            for sent, answer in zip(new, answers, strict=True)
             if isinstance(answer, BacklogFull)
         }
-        told = [notice.id for notice in mine if notice.id not in later]
-        await self._store.mark_sent(told)
-        return len(told)
+        done = [notice.id for notice in mine if notice.id not in later]
+        await self._store.mark_sent(done)
+        return len(done)
 
 
 class _Telling:
@@ -90,11 +95,11 @@ class _Telling:
     async def _listens(self, hidden: str) -> Application | None:
         if hidden not in self._listening:
             try:
-                found = await self._store.get(Applications(hidden), operational.UID)
+                application = await self._store.get(Applications(hidden), operational.UID)
             except NotFound:
                 self._listening[hidden] = None
             else:
-                self._listening[hidden] = found
+                self._listening[hidden] = application
         return self._listening[hidden]
 
     async def _data(self, notice: Notice, row: LaneRow) -> Data:

@@ -29,17 +29,18 @@ async def counted(store: Store, task: Task, question: asyncio.Lock) -> dict[str,
             return {
                 "appStats": [
                     {
-                        "appId": one.id,
-                        "appUid": one.uid,
-                        "messageDestinations": await _destinations(asking, one, task),
+                        "appId": application.id,
+                        "appUid": application.uid,
+                        "messageDestinations": await _destinations(asking, application, task),
                     }
-                    async for one in _applications(asking, task)
+                    async for application in _applications(asking, task)
                 ]
             }
         case Work.EVENT_TYPE_STATS:
             return {
                 "event_types": [
-                    await _subscribed(asking, one) async for one in _applications(asking, task)
+                    await _subscribed(asking, application)
+                    async for application in _applications(asking, task)
                 ]
             }
         case (
@@ -75,22 +76,23 @@ async def _applications(asking: _Asking, task: Task) -> AsyncIterator[Applicatio
     """Yield the applications that the task asks for and that still exist."""
     store, kind = asking.store, Applications(task.environment)
     if APPLICATIONS not in task.data:
-        async for one in all_pages(lambda cut: asking.answer(lambda: store.page(kind, cut))):
-            yield one
+        page = store.page
+        async for application in all_pages(lambda cut: asking.answer(lambda: page(kind, cut))):
+            yield application
         return
-    for known in task.data[APPLICATIONS]:
+    for application_id in task.data[APPLICATIONS]:
         with suppress(NotFound):
-            yield await asking.answer(partial(store.get, kind, known))
+            yield await asking.answer(partial(store.get, kind, application_id))
 
 
 async def _destinations(asking: _Asking, application: Application, task: Task) -> int:
     """Return how many deliveries its messages of the task's period had, without skipped ones."""
     total = 0
     async for endpoint in asking.endpoints(application):
-        found = await asking.answer(
+        counts = await asking.answer(
             partial(asking.store.count_deliveries, endpoint, since=task.since, until=task.end)
         )
-        total += sum(many for (state, _), many in found.items() if state is not State.SKIPPED)
+        total += sum(count for (state, _), count in counts.items() if state is not State.SKIPPED)
     return total
 
 
