@@ -16,10 +16,10 @@ class TellsMany(MemoryStore):
     """Looks, and forgets what it has seen a moment later."""
 
     async def woken(self, leases: Sequence[Lease]) -> list[int]:
-        told = sorted(self._data.woken)
+        woken = sorted(self._data.woken)
         await asyncio.sleep(0)
         await super().woken(leases)
-        return told
+        return woken
 
 
 class RestsLate(MemoryStore):

@@ -17,8 +17,8 @@ class Generous(MemoryStore):
     async def revoke_keys(
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
-        for known, key in self._data.api_keys.items():
-            self._data.api_keys[known] = replace(key, expires_at=None)
+        for key_id, key in self._data.api_keys.items():
+            self._data.api_keys[key_id] = replace(key, expires_at=None)
         return await super().revoke_keys(application, sessions=sessions, now=now, delay=delay)
 
 

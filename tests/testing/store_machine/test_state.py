@@ -39,13 +39,17 @@ class NoFence(MemoryStore):
         changes: Sequence[Change],
         leases: Iterable[Lease],
     ) -> list[bool]:
-        known = [
-            replace(one, tries=self._data.lanes[one.lane].deliveries[one.seq].tries)
-            if isinstance(one, Settlement) and one.seq in self._data.lanes[one.lane].deliveries
-            else one
-            for one in settlements
-        ]
-        return await super().settle(known, changes, leases)
+        return await super().settle(
+            list(map(self._with_current_tries, settlements)), changes, leases
+        )
+
+    def _with_current_tries(self, settlement: Settlement | Resent) -> Settlement | Resent:
+        if isinstance(settlement, Resent):
+            return settlement
+        deliveries = self._data.lanes[settlement.lane].deliveries
+        if settlement.seq not in deliveries:
+            return settlement
+        return replace(settlement, tries=deliveries[settlement.seq].tries)
 
 
 class AnyLease(MemoryStore):
@@ -63,13 +67,16 @@ class AnyLease(MemoryStore):
             for number, shard in enumerate(self._data.shards)
             if number in shown
         ]
-        believed = [replace(one, epoch=_epoch(self._data, one, current)) for one in settlements]
+        believed = [
+            replace(settlement, epoch=_epoch(self._data, settlement, current))
+            for settlement in settlements
+        ]
         return await super().settle(believed, changes, current)
 
 
-def _epoch(data: Data, one: Settlement | Resent, leases: Iterable[Lease]) -> int:
-    """The epoch of the one of the leases that a settlement needs."""
-    shard = shard_of(data.lanes[one.lane].endpoint.application)
+def _epoch(data: Data, settlement: Settlement | Resent, leases: Iterable[Lease]) -> int:
+    """Return the epoch of the lease that covers the settlement's shard, or 0 without one."""
+    shard = shard_of(data.lanes[settlement.lane].endpoint.application)
     return next((lease.epoch for lease in leases if lease.shard == shard), 0)
 
 
@@ -83,7 +90,10 @@ class AnyEpoch(MemoryStore):
         leases: Iterable[Lease],
     ) -> list[bool]:
         given = list(leases)
-        current = [replace(one, epoch=_epoch(self._data, one, given)) for one in settlements]
+        current = [
+            replace(settlement, epoch=_epoch(self._data, settlement, given))
+            for settlement in settlements
+        ]
         return await super().settle(current, changes, given)
 
 

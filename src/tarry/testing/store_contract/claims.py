@@ -69,8 +69,8 @@ class ClaimsContract(Topic):
         claim = await store.claim(a_claim("first"), now=NOON)
         await store.end_claim(replace(claim, status=201, body=b"one"), ClaimEnd.ANSWERED)
         await store.end_claim(replace(claim, status=500, body=b"two"), ClaimEnd.ANSWERED)
-        found = await store.claim(claim, now=NOON)
-        assert (found.status, found.body) == (201, b"one")
+        answer = await store.claim(claim, now=NOON)
+        assert (answer.status, answer.body) == (201, b"one")
 
     async def test_an_answer_of_one_who_was_replaced_is_dropped(self, store: Store) -> None:
         late = await store.claim(a_claim("late"), now=NOON)
@@ -124,8 +124,8 @@ class ClaimsContract(Topic):
         assert await store.claim(elsewhere, now=NOON) == elsewhere
 
     async def test_a_claim_that_comes_with_an_answer_has_none(self, store: Store) -> None:
-        found = await store.claim(a_claim("first", status=201, body=b"forged"), now=NOON)
-        assert (found.status, found.body) == (None, b"")
+        answer = await store.claim(a_claim("first", status=201, body=b"forged"), now=NOON)
+        assert (answer.status, answer.body) == (None, b"")
 
     async def test_old_claims_are_forgotten_answered_or_not(self, store: Store) -> None:
         for number, at in enumerate((NOON - 2, NOON - 1, NOON)):
@@ -137,13 +137,13 @@ class ClaimsContract(Topic):
         assert await store.sweep(old, limit=9) == 1
         assert await store.sweep(old, limit=9) == 0
         again = [a_claim("second", key=f"order-{number}") for number in range(3)]
-        found = [await store.claim(claim, now=NOON) for claim in again]
-        assert [claim.holder for claim in found] == ["second", "second", "first"]
+        answers = [await store.claim(claim, now=NOON) for claim in again]
+        assert [claim.holder for claim in answers] == ["second", "second", "first"]
 
 
 def _pairs(claims: list[Claim], answers: list[Claim]) -> list[tuple[Claim, Claim]]:
     return list(zip(claims, answers, strict=True))
 
 
-def _holds(asked: Claim, answer: Claim) -> bool:
-    return asked.holder == answer.holder and answer.status is None
+def _holds(claim: Claim, answer: Claim) -> bool:
+    return claim.holder == answer.holder and answer.status is None

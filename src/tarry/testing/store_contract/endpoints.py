@@ -123,8 +123,8 @@ class EndpointsContract(Topic):
             ended=0,
             version=first_version(gone) + 3,
         )
-        found = await scene.store.read(AllDeliveriesOf(message.id))
-        assert [(to, one.state) for to, one in found] == [(gone, State.READY)]
+        deliveries = await scene.store.read(AllDeliveriesOf(message.id))
+        assert [(to, delivery.state) for to, delivery in deliveries] == [(gone, State.READY)]
 
     async def test_a_lane_has_the_policy_of_its_environment(self, scene: Scene) -> None:
         assert (await scene.row()).policy is None

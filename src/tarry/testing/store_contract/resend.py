@@ -43,15 +43,17 @@ class ResendContract(Topic):
         for name, message in zip(("r1", "r2", "r3"), reversed(messages), strict=True):
             await scene.store.resend(scene.endpoint, message.id, resend=name)
         due = await scene.due(Stream.RESEND)
-        assert [one.resend for one in due] == ["r1", "r2", "r3"]
-        assert [one.message for one in due] == [message.id for message in reversed(messages)]
-        assert [one.resend for one in await scene.due(Stream.RESEND, limit=2)] == ["r1", "r2"]
+        assert [delivery.resend for delivery in due] == ["r1", "r2", "r3"]
+        assert [delivery.message for delivery in due] == [
+            message.id for message in reversed(messages)
+        ]
+        assert [due.resend for due in await scene.due(Stream.RESEND, limit=2)] == ["r1", "r2"]
 
     async def test_a_message_may_be_resent_more_than_once(self, scene: Scene) -> None:
         message = await scene.add()
         for name in ("r1", "r2"):
             await scene.store.resend(scene.endpoint, message.id, resend=name)
-        assert [one.message for one in await scene.due(Stream.RESEND)] == [message.id] * 2
+        assert [due.message for due in await scene.due(Stream.RESEND)] == [message.id] * 2
 
     async def test_what_had_failed_has_arrived_by_a_resend_that_was_taken(
         self, scene: Scene
@@ -82,8 +84,8 @@ class ResendContract(Topic):
         before, row = await scene.delivery(message, disabled), await scene.row(disabled)
         await scene.store.resend(disabled, message.id, resend="r1")
         (due,) = await scene.due(Stream.RESEND, lane=disabled.lane)
-        said: tuple[int, str | None] = (200, None) if taken else (500, "transient")
-        attempt = an_attempt(due, trigger=Trigger.MANUAL, status=said[0], kind=said[1])
+        status, kind = (200, None) if taken else (500, "transient")
+        attempt = an_attempt(due, trigger=Trigger.MANUAL, status=status, kind=kind)
         assert await scene.settle(Resent(disabled.lane, "r1", attempt, scene.lease.epoch)) == [True]
         arrived = replace(
             before, state=State.DELIVERED, reason=Reason.DELIVERED, ended_at=attempt.at
@@ -140,7 +142,7 @@ class ResendContract(Topic):
         message, other = await scene.add(), await scene.add()
         late = await scene.add_endpoint()
         await scene.add()
-        (due,) = await self._asked(scene, late, message)
+        (due,) = await self._requested(scene, late, message)
         attempt = _an_attempt(due, taken=taken, at=NOON + 5)
         resent = Resent(late.lane, "r1", attempt, scene.lease.epoch, Reason.REFUSED)
         assert await scene.settle(resent) == [True]
@@ -164,11 +166,11 @@ class ResendContract(Topic):
     async def test_what_was_added_by_a_resend_is_in_every_list(self, scene: Scene) -> None:
         message = await scene.add()
         late = await scene.add_endpoint()
-        (due,) = await self._asked(scene, late, message)
+        (due,) = await self._requested(scene, late, message)
         await scene.settle(Resent(late.lane, "r1", _an_attempt(due, taken=True), scene.lease.epoch))
         tried = DeliveryFilter(tried=True, states=frozenset({State.DELIVERED}))
-        found = await scene.store.page(DeliveriesTo(late, tried), EVERYTHING)
-        assert [of.id for of, _ in found.entries] == [message.id]
+        page = await scene.store.page(DeliveriesTo(late, tried), EVERYTHING)
+        assert [of.id for of, _ in page.entries] == [message.id]
         assert await scene.store.counts(late.lane) == {State.DELIVERED: 1}
         assert [to.id for to, _ in await scene.store.read(AllDeliveriesOf(message.id))] == [
             scene.endpoint.id,
@@ -184,8 +186,8 @@ class ResendContract(Topic):
         message = await scene.add()
         late = await scene.add_endpoint()
         await scene.store.resend(late, message.id, resend="r2")
-        dues = await self._asked(scene, late, message)
-        made = [
+        dues = await self._requested(scene, late, message)
+        resends = [
             Resent(
                 late.lane,
                 due.resend,
@@ -194,15 +196,15 @@ class ResendContract(Topic):
             )
             for due, taken, at in zip(dues, (first, second), (1, 2), strict=True)
         ]
-        batches = [made] if together else [[one] for one in made]
+        batches = [resends] if together else [[resent] for resent in resends]
         assert [await scene.settle(*batch) for batch in batches] == [
             [True] * len(batch) for batch in batches
         ]
-        found = await scene.delivery(message, late)
-        assert (found.seq, found.tries, found.accepted_at) == (1, 1, NOON + 1)
-        assert found.state is (State.DELIVERED if first or second else State.FAILED)
-        assert found.ended_at == NOON + (2 if second and not first else 1)
-        assert len(await scene.attempts_to(late)) == len(made)
+        delivery = await scene.delivery(message, late)
+        assert (delivery.seq, delivery.tries, delivery.accepted_at) == (1, 1, NOON + 1)
+        assert delivery.state is (State.DELIVERED if first or second else State.FAILED)
+        assert delivery.ended_at == NOON + (2 if second and not first else 1)
+        assert len(await scene.attempts_to(late)) == len(resends)
         row = await scene.row(late)
         assert (row.added, row.ended) == (1, 1)
 
@@ -211,8 +213,8 @@ class ResendContract(Topic):
         late = [await scene.add_endpoint() for _ in range(2)]
         resent = []
         for endpoint in late:
-            for place, message in enumerate(messages):
-                await scene.store.resend(endpoint, message.id, resend=f"r{place}")
+            for number, message in enumerate(messages):
+                await scene.store.resend(endpoint, message.id, resend=f"r{number}")
             dues = await scene.due(Stream.RESEND, lane=endpoint.lane)
             resent += [
                 Resent(
@@ -226,9 +228,9 @@ class ResendContract(Topic):
         settled = [delivered(due) for due in await scene.due()]
         assert await scene.settle(*settled, *resent, resent[0]) == [True] * 9 + [False]
         for endpoint in late:
-            found = [await scene.delivery(message, endpoint) for message in messages]
-            assert [one.seq for one in found] == [1, 2, 3]
-            assert [one.state for one in found] == [
+            deliveries = [await scene.delivery(message, endpoint) for message in messages]
+            assert [delivery.seq for delivery in deliveries] == [1, 2, 3]
+            assert [delivery.state for delivery in deliveries] == [
                 State.DELIVERED,
                 State.FAILED,
                 State.DELIVERED,
@@ -238,7 +240,7 @@ class ResendContract(Topic):
     async def test_what_a_resend_added_is_recovered_if_it_failed(self, scene: Scene) -> None:
         message = await scene.add()
         late = await scene.add_endpoint()
-        (due,) = await self._asked(scene, late, message)
+        (due,) = await self._requested(scene, late, message)
         await scene.settle(
             Resent(late.lane, "r1", _an_attempt(due, taken=False), scene.lease.epoch)
         )
@@ -253,7 +255,7 @@ class ResendContract(Topic):
     async def test_what_a_resend_added_is_not_missing_any_more(self, scene: Scene) -> None:
         message = await scene.add()
         late = await scene.add_endpoint()
-        (due,) = await self._asked(scene, late, message)
+        (due,) = await self._requested(scene, late, message)
         await scene.settle(Resent(late.lane, "r1", _an_attempt(due, taken=True), scene.lease.epoch))
         task = a_task(late, Work.REPLAY_MISSING)
         await scene.store.add_task(task)
@@ -264,7 +266,7 @@ class ResendContract(Topic):
     async def test_a_stale_lease_adds_nothing(self, scene: Scene) -> None:
         message = await scene.add()
         late = await scene.add_endpoint()
-        (due,) = await self._asked(scene, late, message)
+        (due,) = await self._requested(scene, late, message)
         resent = Resent(late.lane, "r1", _an_attempt(due, taken=True), scene.lease.epoch)
         assert await scene.settle(resent, leases=()) == [False]
         assert len(await scene.store.read(AllDeliveriesOf(message.id))) == 1
@@ -272,7 +274,7 @@ class ResendContract(Topic):
     async def test_a_lane_is_not_woken_by_what_a_resend_adds(self, scene: Scene) -> None:
         message = await scene.add()
         late = await scene.add_endpoint()
-        (due,) = await self._asked(scene, late, message)
+        (due,) = await self._requested(scene, late, message)
         assert await scene.store.woken(scene.leases) == [late.lane]
         await scene.settle(
             Resent(late.lane, "r1", _an_attempt(due, taken=False), scene.lease.epoch)
@@ -285,7 +287,7 @@ class ResendContract(Topic):
         message = await scene.add()
         late = await scene.add_endpoint()
         await scene.settle(*map(delivered, await scene.due()))
-        (due,) = await self._asked(scene, late, message)
+        (due,) = await self._requested(scene, late, message)
         await scene.settle(
             Resent(late.lane, "r1", _an_attempt(due, taken=False), scene.lease.epoch)
         )
@@ -296,7 +298,7 @@ class ResendContract(Topic):
 
     async def test_what_failed_in_the_same_call_has_arrived_by_a_resend(self, scene: Scene) -> None:
         message = await scene.add()
-        (again,) = await self._asked(scene, scene.endpoint, message)
+        (again,) = await self._requested(scene, scene.endpoint, message)
         resent = Resent(scene.lane, "r1", _an_attempt(again, taken=True), scene.lease.epoch)
         assert await scene.settle(resent, *map(failed, await scene.due())) == [True, True]
         assert (await scene.delivery(message)).state is State.DELIVERED
@@ -328,15 +330,15 @@ class ResendContract(Topic):
         message = await scene.add()
         await scene.store.resend(scene.endpoint, message.id, resend="r1")
         await scene.store.cancel(scene.application.id, message.id, now=NOON)
-        assert [one.resend for one in await scene.due(Stream.RESEND)] == ["r1"]
+        assert [due.resend for due in await scene.due(Stream.RESEND)] == ["r1"]
 
     @staticmethod
-    async def _asked(scene: Scene, endpoint: Endpoint, message: Message) -> list[Due]:
+    async def _requested(scene: Scene, endpoint: Endpoint, message: Message) -> list[Due]:
         """Request a resend; return the deliveries that can be sent then."""
         await scene.store.resend(endpoint, message.id, resend="r1")
         return await scene.due(Stream.RESEND, lane=endpoint.lane)
 
 
 def _an_attempt(due: Due, *, taken: bool, at: float = NOON) -> Attempt:
-    said: tuple[int, str | None] = (200, None) if taken else (422, "permanent")
-    return an_attempt(due, trigger=Trigger.MANUAL, status=said[0], kind=said[1], at=at)
+    status, kind = (200, None) if taken else (422, "permanent")
+    return an_attempt(due, trigger=Trigger.MANUAL, status=status, kind=kind, at=at)
