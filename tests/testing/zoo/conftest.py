@@ -26,7 +26,7 @@ class Visitor:
         self.receiver = receiver
         self.sock = sock
 
-    def ask(self, path: str = "/hook", body: bytes = b"abc") -> "Visitor":
+    def send(self, path: str = "/hook", body: bytes = b"abc") -> "Visitor":
         head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
         self.sock.sendall(head.encode() + body)
         return self

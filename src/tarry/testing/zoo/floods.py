@@ -60,8 +60,8 @@ async def huge_chunk(line: Line) -> None:
 def _bomb(encoding: str, begin: bytes) -> None:
     """Add a bomb. Its checksum is wrong, but a sender that notices has unpacked all of it."""
     packer = zlib.compressobj(level=9, wbits=-15)
-    one = packer.compress(bytes(KB**2)) + packer.flush(zlib.Z_FULL_FLUSH)
-    packed = begin + one * BOMB + packer.flush() + bytes(8)
+    packed_megabyte = packer.compress(bytes(KB**2)) + packer.flush(zlib.Z_FULL_FLUSH)
+    packed = begin + packed_megabyte * BOMB + packer.flush() + bytes(8)
 
     @FLOODS.add(f"{encoding}-bomb", f"sends {BOMB} MB packed with {encoding}", 200, cut=True)
     async def bomb(line: Line) -> None:

@@ -21,8 +21,8 @@ from tarry.testing.zoo.line import Asked, Line
 CALM = "/calm"
 TRAP = "/trap"
 """Where the redirects lead that a sender must not follow; requests to it are answered correctly."""
-ROOM = 1024
-MOST_HEAD = 64 * 1024
+ACCEPT_QUEUE = 1024
+LONGEST_HEAD = 64 * 1024
 
 
 class Receiver:
@@ -44,7 +44,7 @@ class Receiver:
         self._taken: set[socket.socket] = set()
 
     def __enter__(self) -> Self:
-        listener = self._listen(0 if self.behaviour.unaccepted else ROOM)
+        listener = self._listen(0 if self.behaviour.unaccepted else ACCEPT_QUEUE)
         host = HOST if self.behaviour.scheme == "https" else ADDRESS
         base = f"{self.behaviour.scheme}://{host}:{listener.getsockname()[1]}"
         self._listeners = [(listener, False)]
@@ -52,7 +52,7 @@ class Receiver:
         if self.behaviour.unaccepted:
             self._fill(listener)
         if self.behaviour.unheard or self.behaviour.scheme == "https":
-            beside = self._listen(ROOM)
+            beside = self._listen(ACCEPT_QUEUE)
             self._listeners.append((beside, True))
             self.calm_url = f"http://{ADDRESS}:{beside.getsockname()[1]}{CALM}"
         self._thread.start()
@@ -124,7 +124,7 @@ class Receiver:
         self._taken.discard(sock)
 
     async def _open(self, sock: socket.socket, *, calm: bool) -> Line:
-        reader = asyncio.StreamReader(limit=MOST_HEAD)
+        reader = asyncio.StreamReader(limit=LONGEST_HEAD)
         protocol = asyncio.StreamReaderProtocol(reader)
         shown = None if calm else self.behaviour.certificate
         transport, _ = await self._loop.connect_accepted_socket(
@@ -137,10 +137,10 @@ class Receiver:
         if self.behaviour.unheard and not calm:
             await self.behaviour.play(line)
             return
-        while not line.over and (asked := await line.asked()):
-            self.requests.append(asked)
-            if calm or asked.path in {CALM, TRAP}:
-                await line.send(response(200, body=asked.body))
+        while not line.over and (request := await line.next_request()):
+            self.requests.append(request)
+            if calm or request.path in {CALM, TRAP}:
+                await line.send(response(200, body=request.body))
             else:
                 await self.behaviour.play(line)
             line.answered += 1

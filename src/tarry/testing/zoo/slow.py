@@ -16,7 +16,7 @@ async def _never(line: Line) -> None:
 SLOW.put(
     Behaviour(
         name="hang-before-accept",
-        does="takes no connection: the line in front of its door is full",
+        does="accepts no connection, because its accept queue is full",
         endings=frozenset({Kind.TIMEOUT}),
         play=_never,
         unheard=True,
