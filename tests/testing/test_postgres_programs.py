@@ -9,7 +9,7 @@ from tarry.testing.postgres_programs import ORIGIN_VARIABLE, URL_VARIABLE, find_
 
 @pytest.fixture
 def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Have the machine's own servers in this folder, and nowhere else."""
+    """Let the search find the system's servers only in this folder, and return it."""
     folder = tmp_path / "postgresql"
     monkeypatch.setattr(postgres_programs, "DEBIAN_FOLDERS", f"{folder}/*/bin")
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
@@ -23,7 +23,7 @@ def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def put(folder: Path, version: str, *names: str) -> Path:
-    """Put programs into a folder that say they are of this version."""
+    """Create programs in a folder that report this version."""
     folder.mkdir(parents=True)
     for name in names or ("initdb", "postgres"):
         program = folder / name

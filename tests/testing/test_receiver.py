@@ -23,7 +23,7 @@ def port_of(url: str) -> int:
 
 
 class Sender:
-    """Asks a receiver over one plain connection."""
+    """Sends requests to a receiver over one plain connection."""
 
     def __init__(self, url: str) -> None:
         self.sock = socket.create_connection(("127.0.0.1", port_of(url)))
@@ -48,7 +48,7 @@ class Sender:
 
 @pytest.fixture
 def no_time_goes_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All arrives at the same moment, however busy the machine is."""
+    """Stop the receiver's clock, so that all requests arrive at the same time."""
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: 1_000.0))
 
 

@@ -13,7 +13,7 @@ Try = Callable[..., None]
 
 
 class TellsMany(MemoryStore):
-    """Looks, and forgets what it has seen a moment later."""
+    """Returns the woken lanes, but marks them as read only a moment later."""
 
     async def woken(self, leases: Sequence[Lease]) -> list[int]:
         woken = sorted(self._data.woken)
@@ -23,7 +23,7 @@ class TellsMany(MemoryStore):
 
 
 class RestsLate(MemoryStore):
-    """Looks whether a lane may rest, and lets it a moment later."""
+    """Checks whether a lane may rest, and puts it to rest only a moment later."""
 
     async def rest(
         self, lanes: Mapping[int, int], leases: Iterable[Lease], *, doze: bool = False

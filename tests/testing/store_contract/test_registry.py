@@ -12,7 +12,7 @@ Try = Callable[..., None]
 
 
 class Generous(MemoryStore):
-    """Lets keys that would expire before live until all the others do."""
+    """Extends keys that would have expired earlier than the others."""
 
     async def revoke_keys(
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0

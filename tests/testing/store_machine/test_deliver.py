@@ -30,7 +30,7 @@ def play(machine: Machine) -> StoreMachine:
 
 
 def states(play: StoreMachine) -> dict[State, int]:
-    """How the deliveries of the first endpoint stand."""
+    """Return how many deliveries of the first endpoint are in each state."""
     counts = play.ask(lambda side: side.store.counts(play.endpoints[0].lane))
     assert counts is not None
     return counts

@@ -23,7 +23,7 @@ APPLICATION = an_application()
 
 
 def sides(ahead: int) -> Sides:
-    """A model, and a store that has given so many lanes already."""
+    """Return a model, and a store in which this many lanes exist already."""
     model, real = MemoryStore(), MemoryStore()
 
     async def prepare() -> None:

@@ -31,7 +31,7 @@ LOOK = settings(
 
 
 class NoFence(MemoryStore):
-    """Settles whatever the number of tries."""
+    """Settles a delivery regardless of its number of tries."""
 
     async def settle(
         self,
@@ -53,7 +53,7 @@ class NoFence(MemoryStore):
 
 
 class AnyLease(MemoryStore):
-    """Believes every lease it is shown."""
+    """Accepts every lease as a current one."""
 
     async def settle(
         self,
@@ -81,7 +81,7 @@ def _epoch(data: Data, settlement: Settlement | Resent, leases: Iterable[Lease])
 
 
 class AnyEpoch(MemoryStore):
-    """Settles under a good lease what was sent under an earlier one."""
+    """Settles under a current lease what was sent under an earlier one."""
 
     async def settle(
         self,
@@ -98,7 +98,7 @@ class AnyEpoch(MemoryStore):
 
 
 class Sleepy(MemoryStore):
-    """Lets a lane rest to which more came than its owner knows."""
+    """Puts a lane to rest although its owner does not know its last deliveries."""
 
     async def rest(
         self, lanes: Mapping[int, int], leases: Iterable[Lease], *, doze: bool = False
@@ -125,7 +125,7 @@ class Reviving(MemoryStore):
 
 
 class Impatient(MemoryStore):
-    """Gives what is due a little too early."""
+    """Returns deliveries a little before they are due."""
 
     async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
         return await super().fetch(wants, now=now + 0.5, most_bytes=most_bytes)

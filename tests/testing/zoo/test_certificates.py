@@ -8,7 +8,7 @@ from tarry.testing.zoo.certificates import Certificate, authority, context
 
 
 def handshake(server: ssl.SSLContext, client: ssl.SSLContext) -> str | None:
-    """Let both shake hands in memory, and give the version they agreed on."""
+    """Run a handshake in memory, and return the TLS version that both agreed on."""
     up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
     client_side = client.wrap_bio(down, up, server_hostname="localhost")
     server_side = server.wrap_bio(up, down, server_side=True)

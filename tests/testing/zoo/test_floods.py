@@ -3,7 +3,7 @@ import zlib
 import pytest
 
 from tarry.testing.zoo.floods import FLOODS
-from tests.testing.zoo.conftest import ENOUGH, Visit
+from tests.testing.zoo.conftest import ENOUGH_BYTES, Visit
 
 ENDLESS = [each.name for each in FLOODS if each.name.startswith("endless-")]
 
@@ -12,7 +12,7 @@ ENDLESS = [each.name for each in FLOODS if each.name.startswith("endless-")]
 def test_they_send_as_long_as_somebody_listens(visit: Visit, name: str) -> None:
     heard, why = visit(name).send().hear()
     assert why == "enough"
-    assert len(heard) >= ENOUGH
+    assert len(heard) >= ENOUGH_BYTES
 
 
 @pytest.mark.parametrize(("name", "wbits"), [("gzip-bomb", 31), ("deflate-bomb", 15)])

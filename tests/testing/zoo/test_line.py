@@ -10,7 +10,7 @@ from tarry.testing.zoo.line import Asked, Line
 def between(
     theirs: Callable[[socket.socket], None], ours: Callable[[Line], Awaitable[None]]
 ) -> None:
-    """Hold a line, with a plain socket at its other end."""
+    """Run both ends of a connection: a line on one side, a plain socket on the other."""
 
     async def hold() -> None:
         near, far = socket.socketpair()

@@ -45,7 +45,7 @@ TRICKLES = {
     "slow-chunks": b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
     "slow-continue": b"",
 }
-"""What comes at once, before the rest comes a byte at a time."""
+"""The part that each receiver sends at once, before it sends single bytes."""
 
 
 @pytest.mark.parametrize("name", TRICKLES)

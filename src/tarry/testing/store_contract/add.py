@@ -183,7 +183,7 @@ class AddContract(Topic):
         await store.put(application)
         endpoint = await store.put(an_endpoint(application))
         accepted = await _add_until_full(store, application.id)
-        assert accepted >= 2, "fewer were accepted than may wait"
+        assert accepted >= 2, "fewer messages were accepted than may wait"
         assert (await scene.row(endpoint)).waiting == accepted
         due = await scene.due(lane=endpoint.lane)
         assert await scene.settle(*map(delivered, due)) == [True] * accepted

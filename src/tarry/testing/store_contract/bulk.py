@@ -186,7 +186,7 @@ class BulkContract(Topic):
         assert await store.get(Tasks(ENVIRONMENT), task.id) == done
         assert await store.next_task(ALL_SHARDS, STATISTICS) is None
         again = await store.finish(task, {}, now=NOON + 6, lease=lease)
-        assert again == done, "it stays as it was finished"
+        assert again == done, "a finished task does not change"
 
     async def test_nothing_is_finished_under_a_stale_lease(
         self, scene: Scene, later: Later
@@ -214,7 +214,7 @@ class BulkContract(Topic):
         assert await scene.store.advance(first, now=NOON, limit=9, lease=scene.lease) == given_up
         assert (await scene.delivery(message)).state is State.FAILED
         again = await scene.store.finish(first, Failure("again"), now=NOON + 6, lease=scene.lease)
-        assert again == given_up, "it stays as it was given up"
+        assert again == given_up, "a task that was given up does not change"
 
     async def test_nothing_is_given_up_under_a_stale_lease(
         self, scene: Scene, later: Later
@@ -253,7 +253,7 @@ class BulkContract(Topic):
         ]
         assert [message.payload for message in messages] == [*[None] * 5, new.payload]
         assert await scene.store.get(Messages(other.id), foreign.id) == foreign
-        assert (await scene.row()).waiting == 6, "what waits ends when its turn comes"
+        assert (await scene.row()).waiting == 6, "a purge ends no waiting delivery"
 
     async def test_a_purge_needs_the_lease_of_its_application(
         self, scene: Scene, later: Later

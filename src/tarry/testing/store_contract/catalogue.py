@@ -146,7 +146,9 @@ class CatalogueContract(Topic):
             Applications(application.environment), application.id, now=NOON + 5
         )
         deleted = scene.endpoint.stand(Standing.DELETED, NOON + 5)
-        assert gone == [discarding(deleted, ENVIRONMENT)], "those that were not deleted before"
+        assert gone == [discarding(deleted, ENVIRONMENT)], (
+            "a task for each endpoint that was not deleted before"
+        )
         assert await scene.row(before) == changed
         assert (await scene.row()).endpoint == deleted
         for known_as in (application.id, "acme"):

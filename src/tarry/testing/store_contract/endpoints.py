@@ -1,4 +1,4 @@
-"""Endpoints: they are saved, changed as they are stored by then, and deleted permanently."""
+"""Endpoints: they are saved, changed from their stored state, and deleted permanently."""
 
 import pytest
 from msgspec.structs import replace

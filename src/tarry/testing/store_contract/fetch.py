@@ -172,7 +172,7 @@ class FetchContract(Topic):
         versions.append(await _version(scene, stream))
         await scene.delete_endpoint()
         versions.append(await _version(scene, stream))
-        assert versions == sorted(set(versions)), "each change makes it more"
+        assert versions == sorted(set(versions)), "each change increases the version"
         assert (await scene.fetch(lane=other.lane)).versions == {other.lane: versions[0] + 2}
         await store.delete(Applications(application.environment), application.id, now=NOON)
         assert (await scene.fetch(lane=other.lane)).versions == {other.lane: versions[0] + 3}

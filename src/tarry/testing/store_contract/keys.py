@@ -116,7 +116,7 @@ class KeysContract(Topic):
         again = new_message(scene.application, key="k", event_id="evt-1")
         assert await scene.store.add([again]) == [Accepted(again.message)]
         (answer,) = await scene.store.add([new_message(scene.application, event_id="evt-1")])
-        assert isinstance(answer, Conflict), "by now it is used"
+        assert isinstance(answer, Conflict), "the accepted message has used it"
 
     async def test_a_repeated_message_uses_up_no_event_id(self, scene: Scene) -> None:
         await scene.add(key="k")

@@ -152,7 +152,7 @@ async def _check(
         entries = [entry for page in (pages[::-1] if back else pages) for entry in page.entries]
         assert entries == (expected[::-1] if descending else expected)
         stops = [page.left_at for page in pages if page.left_at is not None]
-        assert len(stops) <= MESSAGE_COUNT // look, "fewer were looked at than may be"
+        assert len(stops) <= MESSAGE_COUNT // look, "a page stopped before its search limit"
         if all_marks is not None and limit > MESSAGE_COUNT:
             in_order = all_marks if cut.upwards else all_marks[::-1]
             assert stops == in_order[look - 1 :: look], "the search stopped too early or too late"

@@ -30,7 +30,7 @@ class NoticesContract(Topic):
         )
         await scene.store.mark_sent([notices[1].id, notices[4].id, "notice_none"])
         assert await scene.store.read(Notices(unsent=True)) == [notices[0], notices[2], notices[3]]
-        assert await scene.store.read(Notices()) == notices, "what was told stays on record"
+        assert await scene.store.read(Notices()) == notices, "sent notices are kept"
 
     async def test_what_is_put_on_record_once_more_was_told_all_the_same(
         self, scene: Scene

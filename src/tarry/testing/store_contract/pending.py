@@ -90,7 +90,9 @@ class PendingContract(Topic):
         await scene.store.woken(scene.leases)
         await scene.rest()
         assert await _request(scene, a_task(scene.endpoint, work, since=NOON, until=NOON)) == first
-        assert await scene.store.woken(scene.leases) == [scene.lane], "somebody waits for it"
+        assert await scene.store.woken(scene.leases) == [scene.lane], (
+            "a replay that another covers wakes the lane, too"
+        )
 
     @pytest.mark.parametrize("work", sorted(REPLAYS))
     async def test_a_replay_that_no_other_covers_is_added(self, scene: Scene, work: Work) -> None:

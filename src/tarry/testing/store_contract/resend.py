@@ -75,22 +75,22 @@ class ResendContract(Topic):
         assert await scene.store.read(AllAttemptsOf(message.id)) == [earlier, attempt]
         assert await scene.due(Stream.RESEND) == []
 
-    @pytest.mark.parametrize("taken", [True, False])
+    @pytest.mark.parametrize("accepted", [True, False])
     async def test_what_was_skipped_has_arrived_by_a_resend_that_was_taken(
-        self, scene: Scene, *, taken: bool
+        self, scene: Scene, *, accepted: bool
     ) -> None:
         disabled = await scene.add_endpoint(standing=Standing.DISABLED)
         message = await scene.add()
         before, row = await scene.delivery(message, disabled), await scene.row(disabled)
         await scene.store.resend(disabled, message.id, resend="r1")
         (due,) = await scene.due(Stream.RESEND, lane=disabled.lane)
-        status, kind = (200, None) if taken else (500, "transient")
+        status, kind = (200, None) if accepted else (500, "transient")
         attempt = an_attempt(due, trigger=Trigger.MANUAL, status=status, kind=kind)
         assert await scene.settle(Resent(disabled.lane, "r1", attempt, scene.lease.epoch)) == [True]
         arrived = replace(
             before, state=State.DELIVERED, reason=Reason.DELIVERED, ended_at=attempt.at
         )
-        assert await scene.delivery(message, disabled) == (arrived if taken else before)
+        assert await scene.delivery(message, disabled) == (arrived if accepted else before)
         assert (await scene.row(disabled)).ended == row.ended
 
     async def test_a_resend_that_was_not_taken_leaves_an_attempt_and_nothing_else(
@@ -135,15 +135,15 @@ class ResendContract(Topic):
         assert await scene.settle(resent, delivered(due)) == [True, True]
         assert (await scene.delivery(message)).tries == 1
 
-    @pytest.mark.parametrize("taken", [True, False])
+    @pytest.mark.parametrize("accepted", [True, False])
     async def test_an_endpoint_that_never_had_a_message_has_a_delivery_once_it_was_resent(
-        self, scene: Scene, *, taken: bool
+        self, scene: Scene, *, accepted: bool
     ) -> None:
         message, other = await scene.add(), await scene.add()
         late = await scene.add_endpoint()
         await scene.add()
         (due,) = await self._requested(scene, late, message)
-        attempt = _an_attempt(due, taken=taken, at=NOON + 5)
+        attempt = _an_attempt(due, accepted=accepted, at=NOON + 5)
         resent = Resent(late.lane, "r1", attempt, scene.lease.epoch, Reason.REFUSED)
         assert await scene.settle(resent) == [True]
         assert await scene.attempts_to(late) == [attempt]
@@ -151,8 +151,8 @@ class ResendContract(Topic):
             lane=late.lane,
             seq=2,
             message=message.id,
-            state=State.DELIVERED if taken else State.FAILED,
-            reason=Reason.DELIVERED if taken else Reason.REFUSED,
+            state=State.DELIVERED if accepted else State.FAILED,
+            reason=Reason.DELIVERED if accepted else Reason.REFUSED,
             tries=1,
             accepted_at=NOON + 5,
             ended_at=NOON + 5,
@@ -167,7 +167,9 @@ class ResendContract(Topic):
         message = await scene.add()
         late = await scene.add_endpoint()
         (due,) = await self._requested(scene, late, message)
-        await scene.settle(Resent(late.lane, "r1", _an_attempt(due, taken=True), scene.lease.epoch))
+        await scene.settle(
+            Resent(late.lane, "r1", _an_attempt(due, accepted=True), scene.lease.epoch)
+        )
         tried = DeliveryFilter(tried=True, states=frozenset({State.DELIVERED}))
         page = await scene.store.page(DeliveriesTo(late, tried), EVERYTHING)
         assert [of.id for of, _ in page.entries] == [message.id]
@@ -191,10 +193,10 @@ class ResendContract(Topic):
             Resent(
                 late.lane,
                 due.resend,
-                _an_attempt(due, taken=taken, at=NOON + at),
+                _an_attempt(due, accepted=accepted, at=NOON + at),
                 scene.lease.epoch,
             )
-            for due, taken, at in zip(dues, (first, second), (1, 2), strict=True)
+            for due, accepted, at in zip(dues, (first, second), (1, 2), strict=True)
         ]
         batches = [resends] if together else [[resent] for resent in resends]
         assert [await scene.settle(*batch) for batch in batches] == [
@@ -220,7 +222,7 @@ class ResendContract(Topic):
                 Resent(
                     due.lane,
                     due.resend,
-                    _an_attempt(due, taken=due.resend != "r1"),
+                    _an_attempt(due, accepted=due.resend != "r1"),
                     scene.lease.epoch,
                 )
                 for due in dues
@@ -242,7 +244,7 @@ class ResendContract(Topic):
         late = await scene.add_endpoint()
         (due,) = await self._requested(scene, late, message)
         await scene.settle(
-            Resent(late.lane, "r1", _an_attempt(due, taken=False), scene.lease.epoch)
+            Resent(late.lane, "r1", _an_attempt(due, accepted=False), scene.lease.epoch)
         )
         task = a_task(late, Work.RECOVER)
         await scene.store.add_task(task)
@@ -256,7 +258,9 @@ class ResendContract(Topic):
         message = await scene.add()
         late = await scene.add_endpoint()
         (due,) = await self._requested(scene, late, message)
-        await scene.settle(Resent(late.lane, "r1", _an_attempt(due, taken=True), scene.lease.epoch))
+        await scene.settle(
+            Resent(late.lane, "r1", _an_attempt(due, accepted=True), scene.lease.epoch)
+        )
         task = a_task(late, Work.REPLAY_MISSING)
         await scene.store.add_task(task)
         done = await scene.store.advance(task, now=NOON + 9, limit=9, lease=scene.lease)
@@ -267,7 +271,7 @@ class ResendContract(Topic):
         message = await scene.add()
         late = await scene.add_endpoint()
         (due,) = await self._requested(scene, late, message)
-        resent = Resent(late.lane, "r1", _an_attempt(due, taken=True), scene.lease.epoch)
+        resent = Resent(late.lane, "r1", _an_attempt(due, accepted=True), scene.lease.epoch)
         assert await scene.settle(resent, leases=()) == [False]
         assert len(await scene.store.read(AllDeliveriesOf(message.id))) == 1
 
@@ -277,7 +281,7 @@ class ResendContract(Topic):
         (due,) = await self._requested(scene, late, message)
         assert await scene.store.woken(scene.leases) == [late.lane]
         await scene.settle(
-            Resent(late.lane, "r1", _an_attempt(due, taken=False), scene.lease.epoch)
+            Resent(late.lane, "r1", _an_attempt(due, accepted=False), scene.lease.epoch)
         )
         assert await scene.store.woken(scene.leases) == []
         assert await scene.store.rest({late.lane: 0}, scene.leases) == set()
@@ -289,7 +293,7 @@ class ResendContract(Topic):
         await scene.settle(*map(delivered, await scene.due()))
         (due,) = await self._requested(scene, late, message)
         await scene.settle(
-            Resent(late.lane, "r1", _an_attempt(due, taken=False), scene.lease.epoch)
+            Resent(late.lane, "r1", _an_attempt(due, accepted=False), scene.lease.epoch)
         )
         while await scene.store.sweep(Retention(messages_before=NOON + 1), limit=100):
             pass
@@ -299,7 +303,7 @@ class ResendContract(Topic):
     async def test_what_failed_in_the_same_call_has_arrived_by_a_resend(self, scene: Scene) -> None:
         message = await scene.add()
         (again,) = await self._requested(scene, scene.endpoint, message)
-        resent = Resent(scene.lane, "r1", _an_attempt(again, taken=True), scene.lease.epoch)
+        resent = Resent(scene.lane, "r1", _an_attempt(again, accepted=True), scene.lease.epoch)
         assert await scene.settle(resent, *map(failed, await scene.due())) == [True, True]
         assert (await scene.delivery(message)).state is State.DELIVERED
 
@@ -339,6 +343,6 @@ class ResendContract(Topic):
         return await scene.due(Stream.RESEND, lane=endpoint.lane)
 
 
-def _an_attempt(due: Due, *, taken: bool, at: float = NOON) -> Attempt:
-    status, kind = (200, None) if taken else (422, "permanent")
+def _an_attempt(due: Due, *, accepted: bool, at: float = NOON) -> Attempt:
+    status, kind = (200, None) if accepted else (422, "permanent")
     return an_attempt(due, trigger=Trigger.MANUAL, status=status, kind=kind, at=at)

@@ -109,7 +109,7 @@ class SettleContract(Topic):
         message = await scene.add()
         (due,) = await scene.due()
         assert await scene.settle(put_back(due)) == [True]
-        assert await scene.settle(delivered(due)) == [False], "its number of tries is an old one"
+        assert await scene.settle(delivered(due)) == [False], "its number of tries is outdated"
         delivery = await scene.delivery(message)
         assert (delivery.state, delivery.tries) == (State.READY, 1)
         assert len(await scene.store.read(AllAttemptsOf(message.id))) == 1
@@ -192,7 +192,7 @@ class SettleContract(Topic):
         assert await scene.store.read(AllAttemptsOf(message.id)) == [settlement.attempt]
         assert settlement.attempt in await scene.attempts_to()
         row = await scene.row()
-        assert await scene.settle(settlement) == [False], "as after a commit of unknown end"
+        assert await scene.settle(settlement) == [False], "a settlement counts once"
         assert len(await scene.store.read(AllAttemptsOf(message.id))) == 1
         assert len(await scene.store.read(AllAttemptsOf(beside.id))) == 1
         assert await scene.row() == row

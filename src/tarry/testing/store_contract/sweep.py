@@ -55,7 +55,9 @@ class SweepContract(Topic):
         payloads = {message.id: message.payload for message in await scene.messages()}
         assert [payloads[message.id] for message in short] == [None, None]
         assert payloads[long.id] == payloads[other.id] is not None
-        assert list(payloads.values()).count(None) == 2, "what is to be sent is kept"
+        assert list(payloads.values()).count(None) == 2, (
+            "payloads that are still to be sent are kept"
+        )
         assert await _sweep(scene, Retention(expired_before=NOON)) == 0
 
     async def test_old_messages_go_with_everything(self, scene: Scene) -> None:
@@ -70,7 +72,7 @@ class SweepContract(Topic):
         assert await scene.store.read(AllDeliveriesOf(old.id)) == []
         assert await scene.store.read(AllAttemptsOf(old.id)) == []
         assert len(await scene.attempts_to()) == 1
-        assert await scene.row() == before, "a lane counts what it had, not what is kept"
+        assert await scene.row() == before, "sweeping does not change a lane's counts"
         again = new_message(scene.application, event_id="evt-1", key="k", fingerprint=b"two")
         assert await scene.store.add([again]) == [Accepted(again.message)]
         assert (await scene.delivery(again.message)).seq == 3
@@ -164,7 +166,7 @@ class SweepContract(Topic):
         while await scene.store.sweep(retention, limit=4):
             sweeps += 1
             assert sweeps < 500, "the sweeps never end"
-        assert sweeps > 1, "all went at once"
+        assert sweeps > 1, "one sweep removed everything"
         assert await scene.messages() == []
         assert await scene.attempts_to() == []
 

@@ -271,7 +271,7 @@ class TasksContract(Topic):
         await scene.settle(*map(failed, await scene.due()))
         again = await scene.store.advance(task, now=NOON, limit=2, lease=scene.lease)
         assert again.done == 4
-        assert [due.seq for due in await scene.due()] == [3, 4], "it went back to the beginning"
+        assert [due.seq for due in await scene.due()] == [3, 4], "the piece was done twice"
 
     async def test_a_finished_task_does_nothing_more(self, scene: Scene) -> None:
         task = await _finish(scene, await _put(scene, Work.RECOVER))

@@ -41,7 +41,7 @@ class Receiver:
         self._ready = Event()
         self._sockets = ExitStack()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._taken: set[socket.socket] = set()
+        self._accepted: set[socket.socket] = set()
 
     def __enter__(self) -> Self:
         listener = self._listen(0 if self.behaviour.unaccepted else ACCEPT_QUEUE)
@@ -83,7 +83,7 @@ class Receiver:
 
     def _run(self) -> None:
         asyncio.run(self._serve())
-        for sock in self._taken:  # a task cancelled before its first step has closed nothing
+        for sock in self._accepted:  # a task cancelled before its first step has closed nothing
             sock.close()
 
     async def _serve(self) -> None:
@@ -91,7 +91,7 @@ class Receiver:
         self._closing = asyncio.Event()
         for listener, calm in self._listeners:
             if calm or not self.behaviour.unaccepted:
-                self._loop.add_reader(listener, self._take, listener, calm)
+                self._loop.add_reader(listener, self._accept, listener, calm)
         self._ready.set()
         await self._closing.wait()
         for listener, _ in self._listeners:
@@ -101,11 +101,11 @@ class Receiver:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    def _take(self, listener: socket.socket, calm: bool) -> None:  # noqa: FBT001  called by the event loop
+    def _accept(self, listener: socket.socket, calm: bool) -> None:  # noqa: FBT001  called by the event loop
         with suppress(BlockingIOError):  # the client may have gone already
             sock, _ = listener.accept()
             sock.settimeout(0)
-            self._taken.add(sock)
+            self._accepted.add(sock)
             task = self._loop.create_task(self._meet(sock, calm=calm))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -121,7 +121,7 @@ class Receiver:
                 await self._converse(line, calm=calm)
             finally:
                 line.drop()
-        self._taken.discard(sock)
+        self._accepted.discard(sock)
 
     async def _open(self, sock: socket.socket, *, calm: bool) -> Line:
         reader = asyncio.StreamReader(limit=LONGEST_HEAD)

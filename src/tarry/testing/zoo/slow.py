@@ -25,7 +25,7 @@ SLOW.put(
 )
 
 
-@SLOW.add("hang-after-accept", "takes the connection, reads nothing", Kind.TIMEOUT, unheard=True)
+@SLOW.add("hang-after-accept", "accepts the connection, reads nothing", Kind.TIMEOUT, unheard=True)
 async def hang_after_accept(line: Line) -> None:
     """Read nothing; a small request still fits into the sockets' buffers."""
     await line.ignore()
