@@ -37,8 +37,8 @@ def test_a_script_that_runs_out_says_so() -> None:
 
 @pytest.mark.parametrize("wrong", [1, 1.0, -0.1, float("nan"), float("inf"), "0.5", None, True])
 def test_a_draw_is_at_least_0_and_below_1(wrong: float) -> None:
-    wanted = r"'draws\[1\]' is .*; it must be a number from 0 up to, but not including, 1"
-    with pytest.raises(tarry.PolicyError, match=wanted):
+    complaint = r"'draws\[1\]' is .*; it must be a number from 0 up to, but not including, 1"
+    with pytest.raises(tarry.PolicyError, match=complaint):
         Script([0.5, wrong])
 
 

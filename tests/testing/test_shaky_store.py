@@ -38,7 +38,7 @@ async def test_while_it_is_away_nothing_is_done() -> None:
     store = MemoryStore(clock=lambda: 12.0)
     shaky = Shaky(store)
     shaky.away = True
-    with pytest.raises(StoreUnavailable, match="put: nobody"):
+    with pytest.raises(StoreUnavailable, match="put: the store cannot be reached"):
         await shaky.store.put(Environment("org_a"))
     assert [environment.id for environment in await store.read(Environments())] == []
     shaky.away = False
@@ -60,24 +60,24 @@ async def test_when_it_forgets_all_is_done_and_nobody_hears_of_it() -> None:
 async def test_while_it_is_stuck_no_call_ends() -> None:
     shaky = Shaky(MemoryStore(clock=lambda: 12.0))
     shaky.stick()
-    asked = asyncio.create_task(shaky.store.server())
+    call = asyncio.create_task(shaky.store.server())
     await asyncio.sleep(1000)
-    assert not asked.done()
+    assert not call.done()
     shaky.free()
-    assert (await asked).now == 12.0
+    assert (await call).now == 12.0
 
 
 @virtually
 async def test_what_stands_between_is_at_hand() -> None:
     between = Between(Shaky)
-    seen = between(MemoryStore(clock=lambda: 12.0))
-    assert (await seen.server()).now == 12.0
+    store = between(MemoryStore(clock=lambda: 12.0))
+    assert (await store.server()).now == 12.0
     assert between.shaky.calls == 1
 
 
 @virtually
 async def test_one_that_is_slow_takes_so_long_each_time() -> None:
-    seen = slow(2.0)(MemoryStore(clock=lambda: 12.0))
-    await seen.server()
-    await seen.server()
+    store = slow(2.0)(MemoryStore(clock=lambda: 12.0))
+    await store.server()
+    await store.server()
     assert asyncio.get_running_loop().time() == 4.0

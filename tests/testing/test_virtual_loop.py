@@ -14,12 +14,12 @@ def now() -> float:
 
 def test_time_starts_at_nothing_and_moves_only_by_waiting() -> None:
     async def story() -> list[float]:
-        found = [now()]
+        times = [now()]
         for _ in range(100):
             await asyncio.sleep(0)
-        found.append(now())
+        times.append(now())
         await asyncio.sleep(2.5)
-        return [*found, now()]
+        return [*times, now()]
 
     assert run_virtual(story()) == [0.0, 0.0, pytest.approx(2.5)]
 
@@ -51,18 +51,18 @@ def test_timers_fire_in_order_and_at_their_time() -> None:
 
 def test_what_can_be_done_now_is_done_before_time_moves() -> None:
     async def story() -> list[float]:
-        event, seen = asyncio.Event(), []
+        event, times = asyncio.Event(), []
 
         async def waits() -> None:
             await event.wait()
-            seen.append(now())
+            times.append(now())
 
         task = asyncio.create_task(waits())
         asyncio.get_running_loop().call_later(10, event.set)
-        asyncio.get_running_loop().call_later(10.5, lambda: seen.append(now()))
+        asyncio.get_running_loop().call_later(10.5, lambda: times.append(now()))
         await asyncio.sleep(11)
         await task
-        return seen
+        return times
 
     assert run_virtual(story()) == pytest.approx([10.0, 10.5])
 

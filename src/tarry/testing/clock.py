@@ -3,9 +3,9 @@
 Threads push the clock one after the other: their sleeps add up, in the order in which the threads
 happen to start them. Tasks of an event loop sleep at the same time, as with a real clock. They wake
 in the order in which they are due. The time jumps to the next task only when the event loop has run
-`TURNS` rounds in which no task went to sleep or woke. So a task that is ready to run can take some
-steps first, but a task that waits for the outside world (a socket, a thread) does not stop the
-clock.
+`QUIET_ROUNDS` rounds in which no task went to sleep or woke. So a task that is ready to run can
+take some steps first, but a task that waits for the outside world (a socket, a thread) does not
+stop the clock.
 """
 
 import time
@@ -19,7 +19,7 @@ from types import ModuleType
 from tarry.call.world import async_library, world
 from tarry.core import checks
 
-TURNS = 10
+QUIET_ROUNDS = 10
 
 
 class PushedClock:
@@ -76,15 +76,15 @@ class PushedClock:
 class Sleeper:
     """A sleeping task."""
 
-    __slots__ = ("called", "due_at", "place")
+    __slots__ = ("called", "due_at", "number")
 
-    def __init__(self, due_at: float, place: int, library: ModuleType) -> None:
+    def __init__(self, due_at: float, number: int, library: ModuleType) -> None:
         self.due_at = due_at
-        self.place = place
+        self.number = number
         self.called = library.Event()
 
     def __lt__(self, other: "Sleeper") -> bool:
-        return (self.due_at, self.place) < (other.due_at, other.place)
+        return (self.due_at, self.number) < (other.due_at, other.number)
 
 
 class Dormitory(local):
@@ -92,13 +92,13 @@ class Dormitory(local):
 
     def __init__(self) -> None:
         self._sleepers: list[Sleeper] = []
-        self._places = count()
+        self._numbers = count()
         self._changes = 0
 
     async def turn_of(self, due_at: float) -> None:
         """Wait until a task that is due at this time is the next to wake, and all is quiet."""
         library = async_library()
-        sleeper = Sleeper(due_at, next(self._places), library)
+        sleeper = Sleeper(due_at, next(self._numbers), library)
         insort(self._sleepers, sleeper)
         self._changes += 1
         try:
@@ -117,7 +117,7 @@ class Dormitory(local):
     async def _quiet(self, library: ModuleType) -> bool:
         """Let the event loop run some rounds; return whether no task slept or woke meanwhile."""
         before = self._changes
-        for _ in range(TURNS):
+        for _ in range(QUIET_ROUNDS):
             await library.sleep(0)
         return self._changes == before
 

@@ -24,10 +24,10 @@ class Script:
     """
 
     def __init__(self, draws: Iterable[float]) -> None:
-        wanted = "a number from 0 up to, but not including, 1"
+        allowed = "a number from 0 up to, but not including, 1"
         self._draws = deque(
-            number(f"draws[{place}]", draw, wanted, lambda found: 0 <= found < 1)
-            for place, draw in enumerate(draws)
+            number(f"draws[{index}]", draw, allowed, lambda draw: 0 <= draw < 1)
+            for index, draw in enumerate(draws)
         )
         self._written = len(self._draws)
 

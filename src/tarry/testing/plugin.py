@@ -28,8 +28,8 @@ class UseDraws(Protocol):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the setting."""
-    parser.addini(NO_SLEEP, "let no test sleep: tarry_clock is there for each", "bool", False)  # noqa: FBT003  pytest's signature
+    """Add the setting `tarry_no_sleep`."""
+    parser.addini(NO_SLEEP, "use tarry_clock in every test; none sleeps", "bool", False)  # noqa: FBT003  pytest's signature
 
 
 @pytest.fixture(autouse=True)
@@ -55,13 +55,13 @@ def tarry_clock() -> Iterator[PushedClock]:
 @pytest.fixture
 def tarry_draws() -> Iterator[UseDraws]:
     """A function that replaces the random draws of this test by a script or a seed."""
-    with ExitStack() as undone:
+    with ExitStack() as cleanup:
 
         def use(draws: Iterable[float] | None = None, *, seed: Seed | None = None) -> Draw:
             if draws is not None and seed is None:
-                return undone.enter_context(scripted_draws(draws))
+                return cleanup.enter_context(scripted_draws(draws))
             if seed is not None and draws is None:
-                return undone.enter_context(seeded_draws(seed))
+                return cleanup.enter_context(seeded_draws(seed))
             raise TarryError("tarry_draws takes a list of draws or seed=, one of the two")
 
         yield use

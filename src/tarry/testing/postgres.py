@@ -22,11 +22,11 @@ from urllib.parse import quote
 from tarry.errors import TarryError
 from tarry.testing.postgres_programs import Programs, find_programs
 
-START_WITHIN = 60.0
-END_WITHIN = 10.0
-LOOK_EVERY = 0.01
-LONGEST_PLACE = 60
-"""The longest usable path of the temporary folder: that of a Unix socket must be below 108."""
+START_TIMEOUT = 60.0
+END_TIMEOUT = 10.0
+POLL_INTERVAL = 0.01
+LONGEST_FOLDER = 60
+"""The longest path of the temporary folder: that of the Unix socket in it must be below 108."""
 
 SETTINGS = {
     "listen_addresses": "",
@@ -34,7 +34,7 @@ SETTINGS = {
     "dynamic_shared_memory_type": "mmap",  # files in the folder: a kill leaves none elsewhere
     "jit": "off",
 }
-QUICK = {"fsync": "off", "full_page_writes": "off"}
+QUICK_SETTINGS = {"fsync": "off", "full_page_writes": "off"}
 """Safe if the server is killed, not if the machine crashes."""
 
 
@@ -118,26 +118,26 @@ class Cluster:
             raise TarryError("the PostgreSQL cluster is not running: start() it first")
         return self._server
 
-    def _end(self, how: signal.Signals) -> None:
+    def _end(self, end_signal: signal.Signals) -> None:
         server = self._running()
         self.resume()
-        _send(how, [server.pid])
+        _send(end_signal, [server.pid])
         try:
-            server.wait(END_WITHIN)
+            server.wait(END_TIMEOUT)
             self._server = None
         except subprocess.TimeoutExpired:
             self.kill()
 
     def _wait_until_ready(self, server: subprocess.Popen[bytes]) -> None:
         """Wait until the server writes into its status file that it is ready."""
-        last_look_at = time.monotonic() + START_WITHIN
+        last_look_at = time.monotonic() + START_TIMEOUT
         while _status(self._data) != (server.pid, "ready"):
             if server.poll() is not None or time.monotonic() > last_look_at:
                 self.kill()
                 raise TarryError(
                     f"{self.programs} did not start; its log ends:\n{self.log[-4000:]}"
                 )
-            time.sleep(LOOK_EVERY)
+            time.sleep(POLL_INTERVAL)
 
 
 @contextmanager
@@ -154,10 +154,12 @@ def throw_away_cluster(
     """
     folder = _new_folder()
     with _guarded(folder):
-        found = programs or find_programs()
-        if _server_user() and not open_to_all(found.folder):
-            found = found.copied(folder)
-        cluster = Cluster(found, folder, {**(QUICK if quick else {}), **(settings or {})})
+        programs = programs or find_programs()
+        if _server_user() and not open_to_all(programs.folder):
+            programs = programs.copied(folder)
+        cluster = Cluster(
+            programs, folder, {**(QUICK_SETTINGS if quick else {}), **(settings or {})}
+        )
         try:
             _make_data(cluster)
             cluster.start()
@@ -177,16 +179,16 @@ def _server_user() -> pwd.struct_passwd | None:
 def _new_folder() -> Path:
     """Create a folder with a short path that only the server's user can enter."""
     user = _server_user()
-    places = [Path(place).resolve() for place in (tempfile.gettempdir(), "/tmp", "/var/tmp")]  # noqa: S108  mkdtemp creates a private folder
+    parents = [Path(path).resolve() for path in (tempfile.gettempdir(), "/tmp", "/var/tmp")]  # noqa: S108  mkdtemp creates a private folder
     fitting = [
-        place
-        for place in places
-        if len(str(place)) <= LONGEST_PLACE and os.access(place, os.W_OK)
-        if user is None or open_to_all(place)
+        parent
+        for parent in parents
+        if len(str(parent)) <= LONGEST_FOLDER and os.access(parent, os.W_OK)
+        if user is None or open_to_all(parent)
     ]
     if not fitting:
         raise TarryError(
-            f"no folder for a PostgreSQL cluster: {', '.join(map(str, places))} cannot be written,"
+            f"no folder for a PostgreSQL cluster: {', '.join(map(str, parents))} cannot be written,"
             " or entered by all users, or their paths are too long for a socket"
         )
     folder = Path(tempfile.mkdtemp(prefix="tarry-postgres-", dir=fitting[0]))
@@ -195,9 +197,9 @@ def _new_folder() -> Path:
     return folder
 
 
-def open_to_all(place: Path) -> bool:
+def open_to_all(path: Path) -> bool:
     """Return whether every user can enter a folder, or run a program."""
-    return all(path.stat().st_mode & stat.S_IXOTH for path in (place, *place.parents))
+    return all(each.stat().st_mode & stat.S_IXOTH for each in (path, *path.parents))
 
 
 def _make_data(cluster: Cluster) -> None:
@@ -250,28 +252,28 @@ def _children(pid: int) -> list[int]:
     return []
 
 
-def _send(what: signal.Signals, pids: Sequence[int]) -> None:
+def _send(signal_number: signal.Signals, pids: Sequence[int]) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):
-            os.kill(pid, what)
+            os.kill(pid, signal_number)
 
 
 def _wait_for_end_of(pids: Sequence[int]) -> None:
     """Wait for the end of processes that are not our children."""
-    last_look_at = time.monotonic() + END_WITHIN
+    last_look_at = time.monotonic() + END_TIMEOUT
     while any(map(_alive, pids)):
         if time.monotonic() > last_look_at:
             raise TarryError(f"processes of PostgreSQL do not end: {pids}")
-        time.sleep(LOOK_EVERY)
+        time.sleep(POLL_INTERVAL)
 
 
 def _alive(pid: int) -> bool:
     """Return whether a process exists and is not a zombie."""
     try:
-        said = Path(f"/proc/{pid}/stat").read_text()
+        status_line = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return False
-    return said.rpartition(")")[2].split()[0] not in "ZX"
+    return status_line.rpartition(")")[2].split()[0] not in "ZX"
 
 
 # --- The guard ----------------------------------------------------------------------------------

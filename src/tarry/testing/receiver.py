@@ -34,12 +34,12 @@ from tarry.receive.http1 import Connection, Request, RequestReader, response
 from tarry.sim.backlog.endpoint import MANNERS, Capacity, Endpoint, Manner
 
 Down = Literal["refuse", "hang"] | int
-"""How it is down: it refuses connections, never answers, or always answers this status."""
+"""How a receiver is down: it refuses connections, never answers, or always gives this status."""
 ADDRESS = "127.0.0.1"
 BACKLOG = 4096
 OK = 200
 OVERLOADED = 503
-FLUSHED_EVERY = 0.25
+FLUSH_INTERVAL = 0.25
 ANSWERS = {status: response(status) for status in range(200, 600)}
 
 
@@ -106,7 +106,7 @@ class Receiver:
         self._thread.start()
         self._ready.wait()
         if self._server is None:
-            raise TarryError(f"port {self._port} cannot be listened on; 0 takes a free one")
+            raise TarryError(f"port {self._port} cannot be listened on; 0 chooses a free one")
         return self
 
     def __exit__(
@@ -120,11 +120,11 @@ class Receiver:
 
     def go_down(self, how: Down = "refuse") -> None:
         """Be down from now on; with "refuse", also drop the open connections."""
-        asyncio.run_coroutine_threadsafe(self._turn(how), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._set_down(how), self._loop).result()
 
     def come_back(self) -> None:
         """Accept requests again, on the same port."""
-        asyncio.run_coroutine_threadsafe(self._turn(None), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._set_down(None), self._loop).result()
 
     def script(self, statuses: Iterable[int]) -> None:
         """Answer the next requests with these statuses, one each, regardless of the capacity."""
@@ -133,7 +133,7 @@ class Receiver:
     def arrived(self, connection: "ReceiverConnection", request: Request) -> None:
         """Answer one request: now, later, or never."""
         at = time.monotonic()
-        status, delay = self._judged(at)
+        status, delay = self._status_and_delay(at)
         self.statuses[status] += 1
         if self._record or self._log:
             self._note(at, request, status)
@@ -144,7 +144,7 @@ class Receiver:
         else:
             connection.answer(status)
 
-    def _judged(self, at: float) -> tuple[int | None, float]:
+    def _status_and_delay(self, at: float) -> tuple[int | None, float]:
         if self._down is not None:
             return (self._down if isinstance(self._down, int) else None), self.latency
         if self._script:
@@ -160,13 +160,13 @@ class Receiver:
         number = request.header("webhook-attempt")
         attempt = int(number) if number.isdecimal() else 0
         if self._record:
-            kept = (request.body, request.head) if self._bodies else (b"", b"")
-            self.arrivals.append(Arrival(at, message, attempt, status, *kept))
+            body_and_head = (request.body, request.head) if self._bodies else (b"", b"")
+            self.arrivals.append(Arrival(at, message, attempt, status, *body_and_head))
         if self._log:
             self._log.write(f"{at:.6f}\t{message}\t{attempt}\t{status or '-'}\n")
 
-    async def _turn(self, how: Down | None) -> None:
-        """Be down in this way; up if it is None."""
+    async def _set_down(self, how: Down | None) -> None:
+        """Go down in this way; come back if it is None."""
         self._down = how
         if how == "refuse" and self._server:
             self._server.close()
@@ -180,7 +180,7 @@ class Receiver:
 
     async def _flush(self) -> None:
         while self._log:  # readers of the file should see new lines soon
-            await asyncio.sleep(FLUSHED_EVERY)
+            await asyncio.sleep(FLUSH_INTERVAL)
             self._log.flush()
 
     def _run(self) -> None:
@@ -190,13 +190,13 @@ class Receiver:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._closing = asyncio.Event()
-        with socket.socket() as kept:  # reserves the port even while the receiver is down
-            kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with socket.socket() as reservation:  # reserves the port even while the receiver is down
+            reservation.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 with suppress(OSError):  # the port is taken: __enter__ reports it
-                    kept.bind((ADDRESS, self._port))
-                    self._port = kept.getsockname()[1]
-                    await self._turn(None)
+                    reservation.bind((ADDRESS, self._port))
+                    self._port = reservation.getsockname()[1]
+                    await self._set_down(None)
             finally:
                 self._ready.set()
             if self._server is not None:
@@ -206,7 +206,7 @@ class Receiver:
         flushing = self._loop.create_task(self._flush())
         await self._closing.wait()
         flushing.cancel()
-        await self._turn("refuse")
+        await self._set_down("refuse")
 
 
 class ReceiverConnection(Connection):
@@ -241,29 +241,29 @@ class ReceiverConnection(Connection):
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run as a process of its own until a signal ends it; first print the URL."""
-    given = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     ended = Event()
     for number in (SIGINT, SIGTERM):
         signal(number, lambda *_: ended.set())
     with ExitStack() as opened:
-        log = opened.enter_context(given.log.open("w")) if given.log else None
+        log = opened.enter_context(options.log.open("w")) if options.log else None
         receiver = opened.enter_context(
             Receiver(
-                port=given.port,
-                capacity=given.capacity,
-                manner=given.mode,
-                queue=given.queue,
-                latency=given.latency,
+                port=options.port,
+                capacity=options.capacity,
+                manner=options.mode,
+                queue=options.queue,
+                latency=options.latency,
                 record=False,
                 log=log,
             )
         )
-        if given.down:
-            receiver.go_down(int(given.how) if given.how.isdigit() else given.how)
+        if options.down:
+            receiver.go_down(int(options.how) if options.how.isdigit() else options.how)
         sys.stdout.write(f"{receiver.url}\n")
         sys.stdout.flush()
-        if given.down:
-            ended.wait(given.down)
+        if options.down:
+            ended.wait(options.down)
             receiver.come_back()
         ended.wait()
 
@@ -271,7 +271,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(prog="python -m tarry.testing.receiver")
     add = parser.add_argument
-    add("--port", type=int, default=0, help="where to listen; 0 takes a free one")
+    add("--port", type=int, default=0, help="where to listen; 0 chooses a free one")
     add("--capacity", type=float, help="requests a second it can do; no limit if not given")
     add("--mode", choices=MANNERS, default="shed", help="what it does above its capacity")
     add("--queue", type=float, default=0.0, help="seconds of work that may wait when it sheds")

@@ -195,11 +195,11 @@ def an_event_type(name: str, **values: Any) -> EventType:  # noqa: ANN401  likew
 
 def a_key(**values: Any) -> Key:  # noqa: ANN401  likewise
     """Return an API key to `ENVIRONMENT`."""
-    known = new_id("key_")
+    key_id = new_id("key_")
     usual = {
-        "id": known,
+        "id": key_id,
         "environment": ENVIRONMENT,
-        "hash": known.encode(),
+        "hash": key_id.encode(),
         "created_at": NOON,
     }
     return Key(**{**usual, **values})

@@ -39,16 +39,16 @@ class Shaky:
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  any attribute of the store
         """Return an attribute of the store; its coroutine methods become slow and shaky."""
-        found = getattr(self._store, name)
-        if not inspect.iscoroutinefunction(found):
-            return found
+        attribute = getattr(self._store, name)
+        if not inspect.iscoroutinefunction(attribute):
+            return attribute
 
-        async def done(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  any arguments
-            return await self._done(name, found, *args, **kwargs)
+        async def shaky_call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  any arguments
+            return await self._call(name, attribute, *args, **kwargs)
 
-        return done
+        return shaky_call
 
-    async def _done(
+    async def _call(
         self,
         name: str,
         step: Callable[..., Awaitable[Any]],
@@ -70,18 +70,18 @@ class Shaky:
 
     def _check(self, name: str) -> None:
         if self.away:
-            raise StoreUnavailable(f"{name}: nobody is there")
+            raise StoreUnavailable(f"{name}: the store cannot be reached")
 
 
-Seen = TypeVar("Seen", bound=Shaky)
+AnyShaky = TypeVar("AnyShaky", bound=Shaky)
 
 
-class Between(Generic[Seen]):
+class Between(Generic[AnyShaky]):
     """Wraps a dispatcher's store in a shaky one, which is then available as `shaky`."""
 
-    def __init__(self, make: Callable[[Store], Seen]) -> None:
+    def __init__(self, make: Callable[[Store], AnyShaky]) -> None:
         self._make = make
-        self.shaky: Seen
+        self.shaky: AnyShaky
 
     def __call__(self, store: Store) -> Store:
         """Return the store that the dispatcher sees."""

@@ -65,7 +65,7 @@ def virtually(story: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     """
 
     @functools.wraps(story)
-    def told(*args: P.args, **kwargs: P.kwargs) -> T:
+    def run_story(*args: P.args, **kwargs: P.kwargs) -> T:
         return run_virtual(story(*args, **kwargs))
 
-    return told
+    return run_story

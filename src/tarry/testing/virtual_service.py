@@ -36,8 +36,8 @@ Script = Callable[[Request, float], Answer]
 
 def status(code: int, **headers: str) -> Answer:
     """Return an answer with a status, which takes ten milliseconds."""
-    said = tuple((name.replace("_", "-"), value) for name, value in headers.items())
-    return Answer(0.01, status=code, headers=said)
+    header_lines = tuple((name.replace("_", "-"), value) for name, value in headers.items())
+    return Answer(0.01, status=code, headers=header_lines)
 
 
 def _takes_all(_request: Request, _now: float) -> Answer:
@@ -111,7 +111,7 @@ class VirtualService:
         self.store: MemoryStore = beside.store if beside else MemoryStore(clock=self.wall)
         self.sender: ScriptedSender = beside.sender if beside else ScriptedSender(self.now)
         self.seals: Seals = beside.seals if beside else Seals.of(generate_key("test"))
-        self.seen: Store = self.store if through is None else through(self.store)
+        self.dispatcher_store: Store = self.store if through is None else through(self.store)
         self._settings = settings
         self._draw = random.Random(seed).random  # noqa: S311  the same draws in every run
         self._running: asyncio.Task[None] | None = None
@@ -125,7 +125,7 @@ class VirtualService:
         """Start the dispatcher, and wait until it is ready."""
         loop = asyncio.get_running_loop()
         self.dispatcher = Dispatcher(
-            self.seen,
+            self.dispatcher_store,
             self.sender,
             seals=self.seals,
             egress=Egress.of(),
@@ -185,8 +185,8 @@ class VirtualService:
 
     async def change(self, endpoint: Endpoint, **values: Any) -> Endpoint:  # noqa: ANN401  any fields
         """Change an endpoint's settings, as its owner would."""
-        found = (await self.store.get(Lanes(endpoint.application), endpoint.id)).endpoint
-        return await self.store.put(replace(found, **values, updated_at=self.now()))
+        stored = (await self.store.get(Lanes(endpoint.application), endpoint.id)).endpoint
+        return await self.store.put(replace(stored, **values, updated_at=self.now()))
 
     async def add(
         self,
@@ -196,9 +196,9 @@ class VirtualService:
     ) -> list[str]:
         """Accept messages, and return their ids."""
         owner = application or self.application
-        new = [new_message(owner, accepted_at=self.wall(), **values) for _ in range(count)]
-        await self.store.add(new)
-        return [one.message.id for one in new]
+        batch = [new_message(owner, accepted_at=self.wall(), **values) for _ in range(count)]
+        await self.store.add(batch)
+        return [new.message.id for new in batch]
 
     async def until_delivered(self, endpoint: Endpoint, within: float) -> float:
         """Wait until no delivery of an endpoint is live, and return how long that took."""
@@ -215,8 +215,8 @@ class VirtualService:
 
     async def counts(self, endpoint: Endpoint) -> dict[State, int]:
         """Return how many of an endpoint's deliveries are in each state."""
-        found = await self.store.counts(endpoint.lane)
-        return {state: count for state, count in found.items() if count}
+        counts = await self.store.counts(endpoint.lane)
+        return {state: count for state, count in counts.items() if count}
 
     async def delivery(self, message: str) -> Delivery:
         """Return the only delivery of a message."""

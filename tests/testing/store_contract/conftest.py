@@ -1,4 +1,4 @@
-"""How the tests of the suite are tried themselves: on a memory store that was spoilt on purpose."""
+"""Run single tests of the suite on a memory store that breaks a rule on purpose."""
 
 import asyncio
 import inspect

@@ -17,10 +17,10 @@ Try = Callable[..., None]
 def test_a_page_that_is_too_long_is_noticed(try_on: Try) -> None:
     class Long(MemoryStore):
         async def _page_attempts_of(
-            self, message: str, cut: Cut, wanted: AttemptFilter
+            self, message: str, cut: Cut, attempt_filter: AttemptFilter
         ) -> Found[tuple[Attempt, Endpoint]]:
             longer = replace(cut, limit=cut.limit + 1)
-            return await super()._page_attempts_of(message, longer, wanted)
+            return await super()._page_attempts_of(message, longer, attempt_filter)
 
     test = "test_attempts_are_listed_by_endpoint_and_by_message"
     try_on(AttemptsContract, test)
@@ -39,10 +39,10 @@ def test_a_filter_that_takes_all_is_noticed(try_on: Try, monkeypatch: pytest.Mon
 def test_an_attempt_that_is_found_by_any_message_is_noticed(try_on: Try) -> None:
     class Any(MemoryStore):
         async def _attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
-            for known in (message, *self._data.attempts):
-                for one in self._data.attempts.get(known, ()):
-                    if one.id == attempt:
-                        return one, self._data.lanes[one.lane].endpoint
+            for message_id in (message, *self._data.attempts):
+                for row in self._data.attempts.get(message_id, ()):
+                    if row.id == attempt:
+                        return row, self._data.lanes[row.lane].endpoint
             return await super()._attempt(message, attempt)
 
     test = "test_one_attempt_is_found_by_its_message"

@@ -15,11 +15,11 @@ def test_a_store_that_replays_what_is_not_wanted_is_noticed(
     try_on: Try, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = "test_messages_are_replayed_by_what_became_of_them"
-    wanted = {"fate": Fate.FAIL, "replayed": {"failed"}}
-    try_on(BulkContract, name, **wanted)
+    parameters = {"fate": Fate.FAIL, "replayed": {"failed"}}
+    try_on(BulkContract, name, **parameters)
     monkeypatch.setattr(ReplayFilter, "fits", lambda *_: True)
     with pytest.raises(AssertionError):
-        try_on(BulkContract, name, **wanted)
+        try_on(BulkContract, name, **parameters)
 
 
 def test_a_store_that_lets_anybody_purge_is_noticed(

@@ -12,7 +12,7 @@ Try = Callable[..., None]
 
 
 class Forgetful(MemoryStore):
-    """Gives a key to whoever came last."""
+    """Gives a key to every caller."""
 
     async def claim(self, claim: Claim, *, now: float) -> Claim:
         self._data.claims.clear()

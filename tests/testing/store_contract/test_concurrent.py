@@ -13,17 +13,17 @@ Try = Callable[..., None]
 
 
 class TellsMany(MemoryStore):
-    """Looks, and forgets what it has seen a moment later."""
+    """Returns the woken lanes, but marks them as read only a moment later."""
 
     async def woken(self, leases: Sequence[Lease]) -> list[int]:
-        told = sorted(self._data.woken)
+        woken = sorted(self._data.woken)
         await asyncio.sleep(0)
         await super().woken(leases)
-        return told
+        return woken
 
 
 class RestsLate(MemoryStore):
-    """Looks whether a lane may rest, and lets it a moment later."""
+    """Checks whether a lane may rest, and puts it to rest only a moment later."""
 
     async def rest(
         self, lanes: Mapping[int, int], leases: Iterable[Lease], *, doze: bool = False

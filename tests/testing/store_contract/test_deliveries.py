@@ -38,7 +38,7 @@ def test_a_filter_that_takes_all_is_noticed(
 )
 def test_a_list_by_id_is_noticed(try_on: Try, monkeypatch: pytest.MonkeyPatch, test: str) -> None:
     def behind(placed: list[Delivery], cut: Cut) -> list[Delivery]:
-        return [one for one in placed if not cut.mark or one.message > cut.mark]
+        return [delivery for delivery in placed if not cut.mark or delivery.message > cut.mark]
 
     try_on(DeliveriesContract, test)
     monkeypatch.setattr(listing, "_behind", behind)

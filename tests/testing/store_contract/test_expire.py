@@ -17,10 +17,10 @@ Try = Callable[..., None]
 def test_a_store_to_which_the_scheduled_is_old_is_noticed(
     try_on: Try, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = ingest._delivery  # noqa: SLF001  spoilt on purpose
+    create = ingest._delivery  # noqa: SLF001  spoilt on purpose
 
     def old_at_birth(message: Message, lane: Lane) -> Delivery:
-        return replace(made(message, lane), accepted_at=message.accepted_at)
+        return replace(create(message, lane), accepted_at=message.accepted_at)
 
     try_on(ExpireContract, "test_what_is_scheduled_ages_from_its_time_on")
     monkeypatch.setattr(ingest, "_delivery", old_at_birth)

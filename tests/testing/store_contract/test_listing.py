@@ -30,7 +30,7 @@ Try = Callable[..., None]
         ),
         (
             "in_order",
-            lambda cut, found: found[: cut.limit],
+            lambda cut, entries: entries[: cut.limit],
             "test_tasks_are_listed_also_of_applications_that_were_deleted",
         ),
     ],

@@ -16,40 +16,40 @@ TEST = "test_what_is_wanted_of_messages_is_found_look_by_look"
 
 
 class Endless(MemoryStore):
-    """Looks on until it has enough."""
+    """Ignores the search limit."""
 
     async def _page_messages(
-        self, application: str, cut: Cut, wanted: MessageFilter
+        self, application: str, cut: Cut, message_filter: MessageFilter
     ) -> Found[Message]:
-        return await super()._page_messages(application, replace(cut, look=10**9), wanted)
+        return await super()._page_messages(application, replace(cut, look=10**9), message_filter)
 
 
 class Short(MemoryStore):
-    """Says that there is nothing more when it has looked enough."""
+    """Reports the end of the list when it reaches the search limit."""
 
     async def _page_messages(
-        self, application: str, cut: Cut, wanted: MessageFilter
+        self, application: str, cut: Cut, message_filter: MessageFilter
     ) -> Found[Message]:
-        return Found((await super()._page_messages(application, cut, wanted)).entries)
+        return Found((await super()._page_messages(application, cut, message_filter)).entries)
 
 
 class Hasty(MemoryStore):
-    """Leaves after each entry."""
+    """Stops after each entry."""
 
     async def _page_messages(
-        self, application: str, cut: Cut, wanted: MessageFilter
+        self, application: str, cut: Cut, message_filter: MessageFilter
     ) -> Found[Message]:
-        return await super()._page_messages(application, replace(cut, look=1), wanted)
+        return await super()._page_messages(application, replace(cut, look=1), message_filter)
 
 
 class Careless(MemoryStore):
-    """Goes on behind the end, wherever that is."""
+    """Reports a wrong entry as the one where it stopped."""
 
     async def _page_messages(
-        self, application: str, cut: Cut, wanted: MessageFilter
+        self, application: str, cut: Cut, message_filter: MessageFilter
     ) -> Found[Message]:
-        found = await super()._page_messages(application, cut, wanted)
-        return found if found.left_at is None else replace(found, left_at=found.left_at + "~")
+        page = await super()._page_messages(application, cut, message_filter)
+        return page if page.left_at is None else replace(page, left_at=page.left_at + "~")
 
 
 @pytest.mark.parametrize("spoilt", [Endless, Short, Hasty, Careless])

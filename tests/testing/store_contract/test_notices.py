@@ -13,7 +13,7 @@ Try = Callable[..., None]
 
 
 class Chatty(MemoryStore):
-    """Tells again what it is told again."""
+    """Sends a notice again when it is saved again."""
 
     def _note(self, noting: Noting | None, before: Endpoint | None, after: Endpoint) -> None:
         self._data.sent.clear()
@@ -21,7 +21,7 @@ class Chatty(MemoryStore):
 
 
 class Hasty(MemoryStore):
-    """Tells of what it has not done yet, and may not do."""
+    """Saves the notice before the change, which may be refused."""
 
     async def _put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
         self._note(noting, None, endpoint)

@@ -12,7 +12,7 @@ LIST = ["b", "c", "e", "f"]
 
 async def right(cut: Cut) -> list[str]:
     low, high = cut.between(FIRST, LAST)
-    between = (one for one in LIST if low < one < high)
+    between = (entry for entry in LIST if low < entry < high)
     return cut.in_order(sorted(between, reverse=not cut.upwards))
 
 
@@ -34,11 +34,11 @@ WRONG = [
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_one_wrong_page_is_noticed(wrong: Cut) -> None:
-    async def ask(cut: Cut) -> list[str]:
+    async def read_page(cut: Cut) -> list[str]:
         return ["?"] if cut == wrong else await right(cut)
 
     with pytest.raises(AssertionError):
-        asyncio.run(check_pages(ask, LIST, str))
+        asyncio.run(check_pages(read_page, LIST, str))
 
 
 @pytest.mark.parametrize("back", [False, True])
@@ -46,8 +46,8 @@ def test_one_wrong_page_is_noticed(wrong: Cut) -> None:
 def test_a_wrong_page_at_a_mark_that_is_gone_is_noticed(*, back: bool, descending: bool) -> None:
     wrong = Cut(limit=2, mark="d", back=back, descending=descending)
 
-    async def ask(cut: Cut) -> list[str]:
+    async def read_page(cut: Cut) -> list[str]:
         return ["?"] if cut == wrong else await right(cut)
 
     with pytest.raises(AssertionError):
-        asyncio.run(check_gone(ask, LIST, 2, "d"))
+        asyncio.run(check_gone(read_page, LIST, 2, "d"))

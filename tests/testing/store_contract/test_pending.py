@@ -12,7 +12,7 @@ Try = Callable[..., None]
 
 
 class Unfair(MemoryStore):
-    """Gives the oldest task of all, whoever was served last."""
+    """Returns the oldest task of all tenants, regardless of turns."""
 
     async def next_task(self, *args: object, **_: object) -> Task | None:
         return await super().next_task(*args)  # type: ignore[arg-type]  # handed on

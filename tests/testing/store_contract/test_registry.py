@@ -12,13 +12,13 @@ Try = Callable[..., None]
 
 
 class Generous(MemoryStore):
-    """Lets keys that would expire before live until all the others do."""
+    """Extends keys that would have expired earlier than the others."""
 
     async def revoke_keys(
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
-        for known, key in self._data.api_keys.items():
-            self._data.api_keys[known] = replace(key, expires_at=None)
+        for key_id, key in self._data.api_keys.items():
+            self._data.api_keys[key_id] = replace(key, expires_at=None)
         return await super().revoke_keys(application, sessions=sessions, now=now, delay=delay)
 
 

@@ -35,7 +35,7 @@ def test_wrong_counts_are_noticed() -> None:
         await scene.add()
         await scene.check_counts()
         await store.miscount(scene.lane)
-        with pytest.raises(AssertionError, match="0 are said to wait, 1 do"):
+        with pytest.raises(AssertionError, match="0 are counted as live, 1 are"):
             await scene.check_counts()
 
     asyncio.run(main())

@@ -11,7 +11,7 @@ from tarry.testing.store_machine import Opened, StoreMachine
 
 @pytest.fixture
 def machine() -> Callable[[type[MemoryStore]], type[StoreMachine]]:
-    """The machine for a kind of store."""
+    """Return a function that makes the machine for a class of stores."""
     return _machine
 
 

@@ -11,7 +11,7 @@ from tarry.service.model.task import Work
 from tarry.service.store.kinds import Lanes
 from tarry.service.store.memory import MemoryStore
 from tarry.testing.store_machine import StoreMachine
-from tarry.testing.store_machine.deliver import LENGTH
+from tarry.testing.store_machine.deliver import LEASE_LENGTH
 from tarry.testing.store_machine.people import Draft
 from tarry.testing.store_machine.sides import Lane
 from tarry.testing.store_machine.state import WORKERS
@@ -30,7 +30,7 @@ def play(machine: Machine) -> StoreMachine:
 
 
 def states(play: StoreMachine) -> dict[State, int]:
-    """How the deliveries of the first endpoint stand."""
+    """Return how many deliveries of the first endpoint are in each state."""
     counts = play.ask(lambda side: side.store.counts(play.endpoints[0].lane))
     assert counts is not None
     return counts
@@ -62,7 +62,9 @@ def test_what_is_resent_where_it_never_was_is_there(
     late = len(play.endpoints) - 1
     play.resend_a_message(which=0, where=late)
     play.send(worker=ONE, which=[late], stream=Stream.RESEND, limit=5, ending=(ending, 1.0))
-    counts = play.ask(lambda side: side.store.counts(side.there(Lane(play.endpoints[late].lane))))
+    counts = play.ask(
+        lambda side: side.store.counts(side.to_store(Lane(play.endpoints[late].lane)))
+    )
     assert counts == {state: 1}
     play.teardown()
 
@@ -70,7 +72,7 @@ def test_what_is_resent_where_it_never_was_is_there(
 def test_a_worker_without_the_shard_settles_nothing(play: StoreMachine) -> None:
     play.send(worker=OTHER, which=[0], stream=Stream.READY, limit=5, ending=("failed", 0.0))
     assert states(play) == {State.READY: 3}
-    play.let_lease_time_pass(seconds=LENGTH * 1.2, heir=OTHER)
+    play.let_lease_time_pass(seconds=LEASE_LENGTH * 1.2, heir=OTHER)
     play.settle_later(worker=ONE, which=[0, 1, 2], ending=("failed", 0.0), tries=0, epochs=0)
     assert states(play) == {State.READY: 3}
     play.settle_later(worker=OTHER, which=[0, 1], ending=("failed", 0.0), tries=0, epochs=1)
@@ -100,12 +102,12 @@ def test_lanes_age_change_and_rest(play: StoreMachine) -> None:
     play.rest(worker=ONE, which=[0, 1], emptied=True, short=False)
     assert states(play) == {State.DELIVERED: 1, State.FAILED: 2}
     assert play.ask(lambda side: side.store.awake(range(64))) == []
-    play.look_at_what_woke(worker=ONE)
+    play.read_woken_lanes(worker=ONE)
     play.teardown()
 
 
 def test_shards_are_kept_and_given_back(play: StoreMachine) -> None:
-    play.renew(worker=ONE, length=LENGTH)
+    play.renew(worker=ONE, length=LEASE_LENGTH)
     play.release(worker=ONE, all_of_it=True)
     play.lease(worker=OTHER)
     assert play.applications[0].shard in play.leases[OTHER]

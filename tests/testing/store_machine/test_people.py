@@ -8,7 +8,7 @@ from tarry.service.model.task import Work
 from tarry.service.store.kinds import Messages
 from tarry.service.store.memory import MemoryStore
 from tarry.testing.store_machine import StoreMachine
-from tarry.testing.store_machine.people import MOST, Draft
+from tarry.testing.store_machine.people import MOST_OF_EACH, Draft
 
 Machine = Callable[[type[MemoryStore]], type[StoreMachine]]
 
@@ -42,18 +42,18 @@ def test_what_is_there_is_changed_and_taken_away(machine: Machine) -> None:
     assert len(play.tasks) == 1
     play.delete_an_application(which=1, sure=True)
     play.sweep(payloads=0.0, expired=0.0, messages=0.0, keys=0.0, notices=0.0)
-    known = play.applications[0].id
-    kept = play.ask(lambda side: side.store.page(Messages(known, MessageFilter()), Cut()))
-    assert kept is not None
-    assert len(kept.entries) == 1, "a resend waits for it"
+    application_id = play.applications[0].id
+    page = play.ask(lambda side: side.store.page(Messages(application_id, MessageFilter()), Cut()))
+    assert page is not None
+    assert len(page.entries) == 1, "a resend waits for it"
     play.teardown()
 
 
 def test_there_are_never_many_applications_or_endpoints(machine: Machine) -> None:
     play = machine(MemoryStore)()
     play.begin(new=[PLAIN])
-    for _ in range(MOST + 1):
+    for _ in range(MOST_OF_EACH + 1):
         play.put_an_application(uid=None)
         play.put_an_endpoint(of=0, uid=None, wants=None, listens=None, sealed=True)
-    assert (len(play.applications), len(play.endpoints)) == (MOST, MOST)
+    assert (len(play.applications), len(play.endpoints)) == (MOST_OF_EACH, MOST_OF_EACH)
     play.teardown()

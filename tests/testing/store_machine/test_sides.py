@@ -23,7 +23,7 @@ APPLICATION = an_application()
 
 
 def sides(ahead: int) -> Sides:
-    """A model, and a store that has given so many lanes already."""
+    """Return a model, and a store in which this many lanes exist already."""
     model, real = MemoryStore(), MemoryStore()
 
     async def prepare() -> None:
@@ -44,9 +44,9 @@ def test_lanes_have_their_own_numbers_on_each_side() -> None:
     put = both.ask(lambda side: side.store.put(endpoint))
     assert not isinstance(put, Exception)
     assert put.lane == 1
-    assert both.model.there(Lane(1)) == 1
-    assert both.real.there(Lane(1)) == 6
-    assert both.real.back([{Lane(6): 3}]) == [{Lane(1): 3}]
+    assert both.model.to_store(Lane(1)) == 1
+    assert both.real.to_store(Lane(1)) == 6
+    assert both.real.to_model([{Lane(6): 3}]) == [{Lane(1): 3}]
 
 
 def test_what_is_fetched_is_put_into_the_model_s_numbers() -> None:
@@ -55,7 +55,9 @@ def test_what_is_fetched_is_put_into_the_model_s_numbers() -> None:
     both.ask(lambda side: side.store.put(endpoint))
     both.ask(lambda side: side.store.add([new]))
     wants = [Want(lane=1, stream=Stream.READY, limit=5)]
-    fetched = both.ask(lambda side: side.store.fetch(side.there(wants), now=NOON, most_bytes=1000))
+    fetched = both.ask(
+        lambda side: side.store.fetch(side.to_store(wants), now=NOON, most_bytes=1000)
+    )
     assert isinstance(fetched, Fetched)
     assert [(due.lane, due.message) for due in fetched.due] == [(1, new.message.id)]
     assert fetched.added == {1: 1}

@@ -31,7 +31,7 @@ LOOK = settings(
 
 
 class NoFence(MemoryStore):
-    """Settles whatever the number of tries."""
+    """Settles a delivery regardless of its number of tries."""
 
     async def settle(
         self,
@@ -39,17 +39,21 @@ class NoFence(MemoryStore):
         changes: Sequence[Change],
         leases: Iterable[Lease],
     ) -> list[bool]:
-        known = [
-            replace(one, tries=self._data.lanes[one.lane].deliveries[one.seq].tries)
-            if isinstance(one, Settlement) and one.seq in self._data.lanes[one.lane].deliveries
-            else one
-            for one in settlements
-        ]
-        return await super().settle(known, changes, leases)
+        return await super().settle(
+            list(map(self._with_current_tries, settlements)), changes, leases
+        )
+
+    def _with_current_tries(self, settlement: Settlement | Resent) -> Settlement | Resent:
+        if isinstance(settlement, Resent):
+            return settlement
+        deliveries = self._data.lanes[settlement.lane].deliveries
+        if settlement.seq not in deliveries:
+            return settlement
+        return replace(settlement, tries=deliveries[settlement.seq].tries)
 
 
 class AnyLease(MemoryStore):
-    """Believes every lease it is shown."""
+    """Accepts every lease as a current one."""
 
     async def settle(
         self,
@@ -63,18 +67,21 @@ class AnyLease(MemoryStore):
             for number, shard in enumerate(self._data.shards)
             if number in shown
         ]
-        believed = [replace(one, epoch=_epoch(self._data, one, current)) for one in settlements]
+        believed = [
+            replace(settlement, epoch=_epoch(self._data, settlement, current))
+            for settlement in settlements
+        ]
         return await super().settle(believed, changes, current)
 
 
-def _epoch(data: Data, one: Settlement | Resent, leases: Iterable[Lease]) -> int:
-    """The epoch of the one of the leases that a settlement needs."""
-    shard = shard_of(data.lanes[one.lane].endpoint.application)
+def _epoch(data: Data, settlement: Settlement | Resent, leases: Iterable[Lease]) -> int:
+    """Return the epoch of the lease that covers the settlement's shard, or 0 without one."""
+    shard = shard_of(data.lanes[settlement.lane].endpoint.application)
     return next((lease.epoch for lease in leases if lease.shard == shard), 0)
 
 
 class AnyEpoch(MemoryStore):
-    """Settles under a good lease what was sent under an earlier one."""
+    """Settles under a current lease what was sent under an earlier one."""
 
     async def settle(
         self,
@@ -83,12 +90,15 @@ class AnyEpoch(MemoryStore):
         leases: Iterable[Lease],
     ) -> list[bool]:
         given = list(leases)
-        current = [replace(one, epoch=_epoch(self._data, one, given)) for one in settlements]
+        current = [
+            replace(settlement, epoch=_epoch(self._data, settlement, given))
+            for settlement in settlements
+        ]
         return await super().settle(current, changes, given)
 
 
 class Sleepy(MemoryStore):
-    """Lets a lane rest to which more came than its owner knows."""
+    """Puts a lane to rest although its owner does not know its last deliveries."""
 
     async def rest(
         self, lanes: Mapping[int, int], leases: Iterable[Lease], *, doze: bool = False
@@ -115,7 +125,7 @@ class Reviving(MemoryStore):
 
 
 class Impatient(MemoryStore):
-    """Gives what is due a little too early."""
+    """Returns deliveries a little before they are due."""
 
     async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
         return await super().fetch(wants, now=now + 0.5, most_bytes=most_bytes)

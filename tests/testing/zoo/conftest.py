@@ -12,11 +12,11 @@ import pytest
 from tarry.testing import zoo
 
 SILENCE = 0.02
-"""Seconds of a receiver's own time after which it is taken to be silent."""
+"""Seconds of a receiver's own time after which it counts as silent."""
 BEAT = 0.001
 """Seconds that a slow receiver lets go by between two bytes."""
 PATIENCE = 60.0
-ENOUGH = 512 * 1024
+ENOUGH_BYTES = 512 * 1024
 
 
 class Visitor:
@@ -26,13 +26,13 @@ class Visitor:
         self.receiver = receiver
         self.sock = sock
 
-    def ask(self, path: str = "/hook", body: bytes = b"abc") -> "Visitor":
+    def send(self, path: str = "/hook", body: bytes = b"abc") -> "Visitor":
         head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
         self.sock.sendall(head.encode() + body)
         return self
 
-    def hear(self, most: int = ENOUGH) -> tuple[bytes, str]:
-        """Give what came, and why no more did: silence, end, reset or enough."""
+    def hear(self, most: int = ENOUGH_BYTES) -> tuple[bytes, str]:
+        """Return what was received, and why no more was: silence, end, reset or enough."""
         heard = b""
         while len(heard) < most:
             try:
@@ -56,7 +56,7 @@ class Visitor:
 
 
 async def _a_turn() -> None:
-    """Let a receiver do what it has to do, and what follows from that."""
+    """Give a receiver the time for all that it can do now."""
     await asyncio.sleep(SILENCE)
     for _ in range(50):
         await asyncio.sleep(0)
@@ -67,7 +67,7 @@ Visit = Callable[[str], Visitor]
 
 @pytest.fixture
 def visit() -> Iterator[Visit]:
-    """Open a receiver by its name, and a connection to it."""
+    """Return a function that opens a receiver by its name, and a connection to it."""
     with ExitStack() as opened:
 
         def open_both(name: str) -> Visitor:

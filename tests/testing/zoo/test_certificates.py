@@ -8,17 +8,17 @@ from tarry.testing.zoo.certificates import Certificate, authority, context
 
 
 def handshake(server: ssl.SSLContext, client: ssl.SSLContext) -> str | None:
-    """Let both shake hands in memory, and give the version they agreed on."""
+    """Run a handshake in memory, and return the TLS version that both agreed on."""
     up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
-    asking = client.wrap_bio(down, up, server_hostname="localhost")
-    asked = server.wrap_bio(up, down, server_side=True)
+    client_side = client.wrap_bio(down, up, server_hostname="localhost")
+    server_side = server.wrap_bio(up, down, server_side=True)
     for _ in range(4):
-        for side in (asking, asked):
+        for side in (client_side, server_side):
             try:
                 side.do_handshake()
             except ssl.SSLWantReadError:
                 continue
-    return asking.version()
+    return client_side.version()
 
 
 def trusting() -> ssl.SSLContext:
@@ -38,13 +38,15 @@ def test_the_old_version_is_spoken_with_who_does_not_mind() -> None:
 
 
 def test_an_authority_is_made_once_even_by_many_threads() -> None:
-    made: list[bytes] = []
-    threads = [Thread(target=lambda: made.append(authority("crowded").pem)) for _ in range(8)]
+    certificates: list[bytes] = []
+    threads = [
+        Thread(target=lambda: certificates.append(authority("crowded").pem)) for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(set(made)) == 1
+    assert len(set(certificates)) == 1
 
 
 def test_the_authority_may_sign() -> None:

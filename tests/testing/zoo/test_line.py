@@ -10,7 +10,7 @@ from tarry.testing.zoo.line import Asked, Line
 def between(
     theirs: Callable[[socket.socket], None], ours: Callable[[Line], Awaitable[None]]
 ) -> None:
-    """Hold a line, with a plain socket at its other end."""
+    """Run both ends of a connection: a line on one side, a plain socket on the other."""
 
     async def hold() -> None:
         near, far = socket.socketpair()
@@ -26,8 +26,8 @@ def between(
 
 def test_a_request_is_read_with_its_body() -> None:
     async def ours(line: Line) -> None:
-        assert await line.asked() == Asked("POST", "/a?b", {"content-length": "3"}, b"abc")
-        assert await line.asked() is None
+        assert await line.next_request() == Asked("POST", "/a?b", {"content-length": "3"}, b"abc")
+        assert await line.next_request() is None
 
     def theirs(far: socket.socket) -> None:
         far.sendall(b"POST /a?b HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc")
@@ -39,7 +39,7 @@ def test_a_request_is_read_with_its_body() -> None:
 def test_a_request_that_breaks_off_is_no_request() -> None:
     async def ours(line: Line) -> None:
         with pytest.raises(asyncio.IncompleteReadError):
-            await line.asked()
+            await line.next_request()
 
     def theirs(far: socket.socket) -> None:
         far.sendall(b"POST /a HTTP/1.1\r\nContent-Length: 3\r\n\r\nab")

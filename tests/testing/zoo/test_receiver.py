@@ -37,21 +37,21 @@ def test_a_name_that_is_not_there_is_refused_with_those_that_are() -> None:
 
 @pytest.mark.parametrize("name", ["answers-500", "hang-before-accept", "tls-expired", "slow-head"])
 def test_every_receiver_can_be_asked_calmly(name: str) -> None:
-    with zoo.receiver(name) as receiver, calmly(receiver).ask(zoo.CALM, b"hello").sock as sock:
+    with zoo.receiver(name) as receiver, calmly(receiver).send(zoo.CALM, b"hello").sock as sock:
         assert sock.recv(1000).endswith(b"\r\n\r\nhello")
 
 
 def test_what_was_asked_is_kept(visit: Visit) -> None:
     visitor = visit("answers-200")
-    visitor.ask("/hook", b"one").hear()
-    visitor.ask("/hook", b"two").hear()
-    assert [asked.body for asked in visitor.receiver.requests] == [b"one", b"two"]
+    visitor.send("/hook", b"one").hear()
+    visitor.send("/hook", b"two").hear()
+    assert [request.body for request in visitor.receiver.requests] == [b"one", b"two"]
     assert visitor.receiver.connections == 1
 
 
 def test_many_connections_are_held_at_once() -> None:
     with zoo.receiver("hang-before-answer") as receiver:
-        visitors = [calmly(receiver).ask("/hook") for _ in range(200)]
+        visitors = [calmly(receiver).send("/hook") for _ in range(200)]
         give_up_at = time.monotonic() + PATIENCE
         while len(receiver.requests) < 200 and time.monotonic() < give_up_at:
             time.sleep(0.01)

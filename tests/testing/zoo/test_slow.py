@@ -23,7 +23,7 @@ HALVES = {
 
 @pytest.mark.parametrize("name", HALVES)
 def test_they_fall_silent_after_a_part(visit: Visit, name: str) -> None:
-    assert visit(name).ask().hear() == (HALVES[name], "silence")
+    assert visit(name).send().hear() == (HALVES[name], "silence")
 
 
 def test_where_the_line_is_full_no_connection_is_made() -> None:
@@ -45,14 +45,14 @@ TRICKLES = {
     "slow-chunks": b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
     "slow-continue": b"",
 }
-"""What comes at once, before the rest comes a byte at a time."""
+"""The part that each receiver sends at once, before it sends single bytes."""
 
 
 @pytest.mark.parametrize("name", TRICKLES)
 def test_they_send_a_byte_at_a_time(visit: Visit, name: str) -> None:
     at_once = TRICKLES[name]
     began_at = time.monotonic()
-    visitor = visit(name).ask()
+    visitor = visit(name).send()
     visitor.sock.settimeout(PATIENCE)  # on a busy machine a byte may take much longer than a beat
     heard, why = visitor.hear(most=len(at_once) + 50)
     bytes_alone = len(heard) - len(at_once)

@@ -15,7 +15,7 @@ UNTRUSTED = [
 
 
 def test_the_good_one_answers(visit: Visit) -> None:
-    heard, why = visit("tls").ask().hear()
+    heard, why = visit("tls").send().hear()
     assert heard.endswith(b"secret")
     assert why == "silence"
 
@@ -28,14 +28,14 @@ def test_a_careful_visitor_makes_no_handshake(visit: Visit, name: str) -> None:
 
 def test_who_shows_no_certificate_is_not_answered(visit: Visit) -> None:
     visitor = visit("tls-wants-one-too")
-    heard, why = visitor.ask().hear()
+    heard, why = visitor.send().hear()
     assert heard == b""
     assert why in {"end", "reset"}  # a reset if it hung up before the whole request was there
     assert visitor.receiver.requests == []
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "why"),
+    ("name", "answer", "why"),
     [
         ("tls-stall", b"", "silence"),
         ("tls-stall-later", b"\x16\x03\x03\x40\x00", "silence"),
@@ -45,10 +45,10 @@ def test_who_shows_no_certificate_is_not_answered(visit: Visit) -> None:
         ("tls-reset", b"", "reset"),
     ],
 )
-def test_some_make_no_handshake_at_all(visit: Visit, name: str, said: bytes, why: str) -> None:
+def test_some_make_no_handshake_at_all(visit: Visit, name: str, answer: bytes, why: str) -> None:
     visitor = visit(name)
     visitor.sock.sendall(HELLO)
-    assert visitor.hear() == (said, why)
+    assert visitor.hear() == (answer, why)
 
 
 @pytest.mark.parametrize(("name", "least"), [("tls-trickle", 20), ("tls-flood", 100_000)])
@@ -70,9 +70,9 @@ def test_some_never_come_to_an_end_of_it(visit: Visit, name: str, least: int) ->
     ],
 )
 def test_some_end_the_stream_without_a_word(visit: Visit, name: str, half: bytes) -> None:
-    assert visit(name).ask().hear() == (half, "end")
+    assert visit(name).send().hear() == (half, "end")
 
 
 def test_slow_and_endless_ones_are_found_behind_tls_too(visit: Visit) -> None:
-    assert visit("tls-slow-head").ask().hear(most=10)[1] == "enough"
-    assert visit("tls-endless-body").ask().hear()[1] == "enough"
+    assert visit("tls-slow-head").send().hear(most=10)[1] == "enough"
+    assert visit("tls-endless-body").send().hear()[1] == "enough"

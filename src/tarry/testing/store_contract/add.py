@@ -75,11 +75,11 @@ class AddContract(Topic):
         assert due.content_type == "text/xml"
 
     async def test_the_messages_of_a_call_keep_their_order(self, scene: Scene) -> None:
-        new = [new_message(scene.application) for _ in range(20)]
-        await scene.store.add(new)
+        batch = [new_message(scene.application) for _ in range(20)]
+        await scene.store.add(batch)
         due = await scene.due()
-        assert [one.message for one in due] == [one.message.id for one in new]
-        assert [one.seq for one in due] == list(range(1, 21))
+        assert [delivery.message for delivery in due] == [new.message.id for new in batch]
+        assert [delivery.seq for delivery in due] == list(range(1, 21))
 
     async def test_nothing_is_added_by_a_call_without_messages(self, scene: Scene) -> None:
         assert await scene.store.add([]) == []
@@ -96,7 +96,7 @@ class AddContract(Topic):
         assert isinstance(second, NotFound)
         assert (second.kind, second.id) == ("application", "app_none")
         assert (first, third) == (Accepted(new[0].message), Accepted(new[2].message))
-        assert [one.seq for one in await scene.due()] == [1, 2]
+        assert [due.seq for due in await scene.due()] == [1, 2]
 
     async def test_a_deleted_application_takes_no_messages(self, scene: Scene) -> None:
         await scene.store.delete(
@@ -168,7 +168,7 @@ class AddContract(Topic):
         first, second = await scene.store.add(new)
         assert first == Accepted(new[0].message)
         assert isinstance(second, Conflict)
-        assert [one.message for one in await scene.due()] == [new[0].message.id]
+        assert [due.message for due in await scene.due()] == [new[0].message.id]
 
     async def test_each_application_has_its_own_event_ids(self, scene: Scene) -> None:
         await scene.add(event_id="evt-1")
@@ -183,7 +183,7 @@ class AddContract(Topic):
         await store.put(application)
         endpoint = await store.put(an_endpoint(application))
         accepted = await _add_until_full(store, application.id)
-        assert accepted >= 2, "fewer were accepted than may wait"
+        assert accepted >= 2, "fewer messages were accepted than may wait"
         assert (await scene.row(endpoint)).waiting == accepted
         due = await scene.due(lane=endpoint.lane)
         assert await scene.settle(*map(delivered, due)) == [True] * accepted

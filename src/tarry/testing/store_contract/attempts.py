@@ -26,40 +26,40 @@ class AttemptsContract(Topic):
 
     async def test_attempts_are_listed_by_endpoint_and_by_message(self, scene: Scene) -> None:
         store = scene.store
-        second = await scene.add_endpoint()
-        one, two = [await scene.add() for _ in range(2)]
-        made: list[tuple[Attempt, Message, Endpoint]] = []
+        other_endpoint = await scene.add_endpoint()
+        first_message, second_message = [await scene.add() for _ in range(2)]
+        attempts: list[tuple[Attempt, Message, Endpoint]] = []
         for _ in range(3):
-            for message, place in ((one, 0), (two, 1)):
-                for endpoint in (scene.endpoint, second):
-                    due = (await scene.due(lane=endpoint.lane))[place]
+            for message, index in ((first_message, 0), (second_message, 1)):
+                for endpoint in (scene.endpoint, other_endpoint):
+                    due = (await scene.due(lane=endpoint.lane))[index]
                     attempt = an_attempt(due, body=b"no")
                     await scene.settle(put_back(due, attempt=attempt))
-                    made.append((attempt, message, endpoint))
-        await scene.delete_endpoint(second)
-        gone = await scene.row(second)
+                    attempts.append((attempt, message, endpoint))
+        await scene.delete_endpoint(other_endpoint)
+        gone = await scene.row(other_endpoint)
 
-        async def ask_to(cut: Cut) -> list[tuple[Attempt, Message]]:
+        async def read_to(cut: Cut) -> list[tuple[Attempt, Message]]:
             return (await store.page(AttemptsTo(scene.endpoint, AttemptFilter()), cut)).entries
 
-        async def ask_of(cut: Cut) -> list[tuple[Attempt, Endpoint]]:
-            return (await store.page(AttemptsOf(one.id, AttemptFilter()), cut)).entries
+        async def read_of(cut: Cut) -> list[tuple[Attempt, Endpoint]]:
+            return (await store.page(AttemptsOf(first_message.id, AttemptFilter()), cut)).entries
 
-        to = [(attempt, message) for attempt, message, at in made if at is scene.endpoint]
-        await check_pages(ask_to, to, lambda pair: pair[0].id)
-        elsewhere = next(attempt for attempt, _, at in made if at is second)
-        await check_gone(ask_to, to, 1, elsewhere.id)
-        await check_gone(ask_to, to, len(to), new_id(ATTEMPT))
+        to = [(attempt, message) for attempt, message, at in attempts if at is scene.endpoint]
+        await check_pages(read_to, to, lambda pair: pair[0].id)
+        elsewhere = next(attempt for attempt, _, at in attempts if at is other_endpoint)
+        await check_gone(read_to, to, 1, elsewhere.id)
+        await check_gone(read_to, to, len(to), new_id(ATTEMPT))
         of = [
-            (attempt, gone.endpoint if at is second else at)
-            for attempt, message, at in made
-            if message is one
+            (attempt, gone.endpoint if at is other_endpoint else at)
+            for attempt, message, at in attempts
+            if message is first_message
         ]
-        await check_pages(ask_of, of, lambda pair: pair[0].id)
-        for lane in (scene.lane, second.lane):
-            wanted = AttemptFilter(lane=lane)
-            found = (await store.page(AttemptsOf(one.id, wanted), ALL)).entries
-            assert found == [pair for pair in of if pair[0].lane == lane]
+        await check_pages(read_of, of, lambda pair: pair[0].id)
+        for lane in (scene.lane, other_endpoint.lane):
+            in_lane = AttemptFilter(lane=lane)
+            entries = (await store.page(AttemptsOf(first_message.id, in_lane), ALL)).entries
+            assert entries == [pair for pair in of if pair[0].lane == lane]
         none = await store.page(AttemptsTo(scene.endpoint, AttemptFilter(lane=-1)), ALL)
         assert none.entries == []
         assert (await store.page(AttemptsOf("msg_nobody", AttemptFilter()), ALL)).entries == []
@@ -69,7 +69,7 @@ class AttemptsContract(Topic):
     ) -> None:
         store = scene.store
         message = await scene.add(channels=("eu",), tags=("big",), event_type="a")
-        made: list[Attempt] = []
+        attempts: list[Attempt] = []
         for status, kind in [
             (500, "server error"),
             (None, "timeout"),
@@ -78,10 +78,10 @@ class AttemptsContract(Topic):
             (200, None),
         ]:
             (due,) = await scene.due()
-            made.append(an_attempt(due, status=status, kind=kind))
-            await scene.settle(put_back(due, attempt=made[-1]))
-        third = made_at(made[2].id)
-        for wanted, places in [
+            attempts.append(an_attempt(due, status=status, kind=kind))
+            await scene.settle(put_back(due, attempt=attempts[-1]))
+        third = made_at(attempts[2].id)
+        for attempt_filter, positions in [
             (AttemptFilter(succeeded=True), [4]),
             (AttemptFilter(succeeded=False), [0, 1, 2, 3]),
             (AttemptFilter(status_class=0), [1]),
@@ -99,14 +99,14 @@ class AttemptsContract(Topic):
             (AttemptFilter(message=MessageFilter(tag="small")), []),
             (AttemptFilter(message=MessageFilter(event_types=("b",))), []),
         ]:
-            to = [(made[place], message) for place in places]
-            of = [(made[place], scene.endpoint) for place in places]
+            to = [(attempts[index], message) for index in positions]
+            of = [(attempts[index], scene.endpoint) for index in positions]
             for limit in (1, 2, 100):
                 cut = Cut(limit=limit)
-                here = await store.page(AttemptsTo(scene.endpoint, wanted), cut)
-                assert here.entries == to[:limit]
-                there = await store.page(AttemptsOf(message.id, wanted), cut)
-                assert there.entries == of[:limit]
+                by_endpoint = await store.page(AttemptsTo(scene.endpoint, attempt_filter), cut)
+                assert by_endpoint.entries == to[:limit]
+                by_message = await store.page(AttemptsOf(message.id, attempt_filter), cut)
+                assert by_message.entries == of[:limit]
 
     async def test_one_attempt_is_found_by_its_message(self, scene: Scene) -> None:
         store = scene.store
@@ -115,22 +115,30 @@ class AttemptsContract(Topic):
         attempt = an_attempt(due, body=b"secret")
         await scene.settle(delivered(due, attempt=attempt))
         assert await store.get(AttemptsOf(message.id), attempt.id) == (attempt, scene.endpoint)
-        for asked, known in [(other.id, attempt.id), (message.id, "atmpt_no"), ("msg_no", "x")]:
-            with pytest.raises(NotFound, match=known):
-                await store.get(AttemptsOf(asked), known)
+        for message_id, attempt_id in [
+            (other.id, attempt.id),
+            (message.id, "atmpt_no"),
+            ("msg_no", "x"),
+        ]:
+            with pytest.raises(NotFound, match=attempt_id):
+                await store.get(AttemptsOf(message_id), attempt_id)
 
     async def test_what_an_endpoint_answered_can_be_forgotten(self, scene: Scene) -> None:
         store = scene.store
         message, other = await scene.add(), await scene.add()
-        one, two = [an_attempt(due, body=b"secret") for due in await scene.due()]
+        first, second = [an_attempt(due, body=b"secret") for due in await scene.due()]
         due = await scene.due()
-        await scene.settle(delivered(due[0], attempt=one), delivered(due[1], attempt=two))
-        await store.expunge(AttemptsOf(message.id), one.id)
-        await store.expunge(AttemptsOf(message.id), one.id)
-        forgotten = replace(one, body=EXPUNGED)
-        assert await store.get(AttemptsOf(message.id), one.id) == (forgotten, scene.endpoint)
+        await scene.settle(delivered(due[0], attempt=first), delivered(due[1], attempt=second))
+        await store.expunge(AttemptsOf(message.id), first.id)
+        await store.expunge(AttemptsOf(message.id), first.id)
+        forgotten = replace(first, body=EXPUNGED)
+        assert await store.get(AttemptsOf(message.id), first.id) == (forgotten, scene.endpoint)
         assert await store.read(AllAttemptsOf(message.id)) == [forgotten]
-        assert await store.read(AllAttemptsOf(other.id)) == [two]
-        for asked, known in [(other.id, one.id), (message.id, "atmpt_no"), ("msg_no", "x")]:
-            with pytest.raises(NotFound, match=known):
-                await store.expunge(AttemptsOf(asked), known)
+        assert await store.read(AllAttemptsOf(other.id)) == [second]
+        for message_id, attempt_id in [
+            (other.id, first.id),
+            (message.id, "atmpt_no"),
+            ("msg_no", "x"),
+        ]:
+            with pytest.raises(NotFound, match=attempt_id):
+                await store.expunge(AttemptsOf(message_id), attempt_id)

@@ -24,7 +24,7 @@ from tarry.testing.samples import (
     new_message,
     postponed,
 )
-from tarry.testing.store_contract.scene import LENGTH, Scene
+from tarry.testing.store_contract.scene import LEASE_LENGTH, Scene
 from tarry.testing.store_contract.topic import Later, Topic
 
 
@@ -45,24 +45,24 @@ class BulkContract(Topic):
         self, scene: Scene, fate: Fate | None, replayed: set[str]
     ) -> None:
         messages = await _every_fate(scene)
-        before = {name: await _found(scene, one) for name, one in messages.items()}
+        before = {name: await _delivery_here(scene, message) for name, message in messages.items()}
         task = await _replay(scene, ReplayFilter(fate=fate))
         assert task.done == len(replayed)
         assert task.data == {"messagesSent": len(replayed)}
         for name, message in messages.items():
-            found, was = await _found(scene, message), before[name]
+            delivery, previous = await _delivery_here(scene, message), before[name]
             if name not in replayed:
-                assert found == was, name
+                assert delivery == previous, name
                 continue
-            assert found is not None, name
-            assert (found.state, found.reason) == (State.READY, Reason.REPLAYED), name
-            assert (found.attempts, found.memory, found.due_at) == (0, None, None), name
-            assert (found.accepted_at, found.ended_at) == (NOON + 50, None), name
-            if was is not None:
-                assert (found.seq, found.tries) == (was.seq, was.tries), name
+            assert delivery is not None, name
+            assert (delivery.state, delivery.reason) == (State.READY, Reason.REPLAYED), name
+            assert (delivery.attempts, delivery.memory, delivery.due_at) == (0, None, None), name
+            assert (delivery.accepted_at, delivery.ended_at) == (NOON + 50, None), name
+            if previous is not None:
+                assert (delivery.seq, delivery.tries) == (previous.seq, previous.tries), name
 
     @pytest.mark.parametrize(
-        ("wanted", "chosen"),
+        ("message_filter", "chosen"),
         [
             (MessageFilter(event_types=("a",)), [0, 1]),
             (MessageFilter(event_types=("a", "b")), [0, 1, 2]),
@@ -74,7 +74,7 @@ class BulkContract(Topic):
         ],
     )
     async def test_messages_are_replayed_that_fit_all_that_is_named(
-        self, scene: Scene, wanted: MessageFilter, chosen: list[int]
+        self, scene: Scene, message_filter: MessageFilter, chosen: list[int]
     ) -> None:
         messages = [
             await scene.add(event_type="a", channels=("eu", "us")),
@@ -83,10 +83,10 @@ class BulkContract(Topic):
             await scene.add(event_type="c"),
         ]
         await scene.settle(*map(delivered, await scene.due()))
-        task = await _replay(scene, ReplayFilter(message=wanted))
+        task = await _replay(scene, ReplayFilter(message=message_filter))
         assert task.done == len(chosen)
         due = await scene.due()
-        assert [one.message for one in due] == [messages[place].id for place in chosen]
+        assert [delivery.message for delivery in due] == [messages[index].id for index in chosen]
 
     @pytest.mark.parametrize(
         ("status_class", "chosen"), [(0, [2]), (200, [0]), (400, [3]), (500, [1]), (300, [])]
@@ -110,18 +110,18 @@ class BulkContract(Topic):
         assert (await _replay(scene, ReplayFilter(status_class=500), elsewhere)).done == 0
         task = await _replay(scene, ReplayFilter(status_class=status_class))
         assert task.done == len(chosen)
-        seqs = [one.seq for one in await scene.due() if one.accepted_at == NOON + 50]
-        assert seqs == [place + 1 for place in chosen]
+        seqs = [due.seq for due in await scene.due() if due.accepted_at == NOON + 50]
+        assert seqs == [index + 1 for index in chosen]
 
     async def test_only_what_an_endpoint_wants_is_new_to_it(self, scene: Scene) -> None:
-        wanted = await scene.add(event_type="a", channels=("eu",))
+        fitting = await scene.add(event_type="a", channels=("eu",))
         await scene.add(event_type="b", channels=("eu",))
         await scene.add(event_type="a", channels=("us",))
         late = await scene.add_endpoint(event_types=("a",), channels=("eu",))
         assert (await _replay(scene, ReplayFilter(), late)).done == 1
-        assert [one.message for one in await scene.due(lane=late.lane)] == [wanted.id]
-        found = await scene.store.read(AllDeliveriesOf(wanted.id))
-        assert {endpoint.id for endpoint, _ in found} == {scene.endpoint.id, late.id}
+        assert [due.message for due in await scene.due(lane=late.lane)] == [fitting.id]
+        deliveries = await scene.store.read(AllDeliveriesOf(fitting.id))
+        assert {endpoint.id for endpoint, _ in deliveries} == {scene.endpoint.id, late.id}
 
     async def test_what_went_to_an_endpoint_goes_again_whatever_it_wants_now(
         self, scene: Scene
@@ -179,24 +179,24 @@ class BulkContract(Topic):
     async def test_a_count_is_finished_with_what_came_out(self, scene: Scene) -> None:
         store, task = scene.store, _a_count(Work.APP_STATS)
         await store.add_task(task)
-        lease = next(one for one in scene.leases if one.shard == shard_of(""))
+        lease = next(lease for lease in scene.leases if lease.shard == shard_of(""))
         data = {"apps": [{"count": 3, "share": 0.5, "name": "é"}], "none": None}
         done = await store.finish(task, data, now=NOON + 5, lease=lease)
         assert done == replace(task, data=data, finished_at=NOON + 5)
         assert await store.get(Tasks(ENVIRONMENT), task.id) == done
         assert await store.next_task(ALL_SHARDS, STATISTICS) is None
         again = await store.finish(task, {}, now=NOON + 6, lease=lease)
-        assert again == done, "it stays as it was finished"
+        assert again == done, "a finished task does not change"
 
     async def test_nothing_is_finished_under_a_stale_lease(
         self, scene: Scene, later: Later
     ) -> None:
         task = _a_count(Work.APP_STATS)
         await scene.store.add_task(task)
-        leases = {one.shard == shard_of(""): one for one in scene.leases}
+        leases = {lease.shard == shard_of(""): lease for lease in scene.leases}
         assert await scene.store.finish(task, {}, now=NOON, lease=leases[False]) == task
-        await later(LENGTH + 1)
-        await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
+        await later(LEASE_LENGTH + 1)
+        await scene.store.lease("worker-2", most=len(scene.leases), length=LEASE_LENGTH)
         assert await scene.store.finish(task, {}, now=NOON, lease=leases[True]) == task
         assert await scene.store.get(Tasks(ENVIRONMENT), task.id) == task
 
@@ -205,37 +205,37 @@ class BulkContract(Topic):
         await scene.settle(*map(failed, await scene.due()))
         first = await _put(scene, created_at=NOON)
         second = await _put(scene, created_at=NOON + 1)
-        left = await scene.store.finish(
+        given_up = await scene.store.finish(
             first, Failure("it won't do"), now=NOON + 5, lease=scene.lease
         )
-        assert left == replace(first, failed="it won't do", finished_at=NOON + 5)
-        assert await scene.store.get(Tasks(ENVIRONMENT), first.id) == left
+        assert given_up == replace(first, failed="it won't do", finished_at=NOON + 5)
+        assert await scene.store.get(Tasks(ENVIRONMENT), first.id) == given_up
         assert await scene.store.next_task(ALL_SHARDS) == second
-        assert await scene.store.advance(first, now=NOON, limit=9, lease=scene.lease) == left
+        assert await scene.store.advance(first, now=NOON, limit=9, lease=scene.lease) == given_up
         assert (await scene.delivery(message)).state is State.FAILED
         again = await scene.store.finish(first, Failure("again"), now=NOON + 6, lease=scene.lease)
-        assert again == left, "it stays as it was given up"
+        assert again == given_up, "a task that was given up does not change"
 
     async def test_nothing_is_given_up_under_a_stale_lease(
         self, scene: Scene, later: Later
     ) -> None:
         task = await _put(scene)
-        await later(LENGTH + 1)
-        await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
+        await later(LEASE_LENGTH + 1)
+        await scene.store.lease("worker-2", most=len(scene.leases), length=LEASE_LENGTH)
         assert await scene.store.finish(task, Failure("why"), now=NOON, lease=scene.lease) == task
         assert await scene.store.get(Tasks(ENVIRONMENT), task.id) == task
 
     async def test_the_lease_of_another_shard_advances_nothing(self, scene: Scene) -> None:
         task = await _put(scene)
-        other = next(one for one in scene.leases if one.shard != scene.application.shard)
+        other = next(lease for lease in scene.leases if lease.shard != scene.application.shard)
         assert await scene.store.advance(task, now=NOON, limit=9, lease=other) == task
         assert await scene.store.finish(task, Failure("why"), now=NOON, lease=other) == task
 
     async def test_payloads_of_an_application_are_purged_in_pieces(self, scene: Scene) -> None:
         other = an_application()
         await scene.store.put(other)
-        kept = new_message(other).message
-        await scene.store.add([NewMessage(kept)])
+        foreign = new_message(other).message
+        await scene.store.add([NewMessage(foreign)])
         old = [await scene.add(accepted_at=NOON - 1) for _ in range(5)]
         new = await scene.add(accepted_at=NOON)
         await scene.store.expunge(Messages(scene.application.id), old[1].id)
@@ -247,20 +247,21 @@ class BulkContract(Topic):
             done.append(task.done)
         assert done[:2] == [3, 4], done
         assert task.data == {"messagesPurged": 4}
-        found = [
-            await scene.store.get(Messages(scene.application.id), one.id) for one in (*old, new)
+        messages = [
+            await scene.store.get(Messages(scene.application.id), message.id)
+            for message in (*old, new)
         ]
-        assert [one.payload for one in found] == [*[None] * 5, new.payload]
-        assert await scene.store.get(Messages(other.id), kept.id) == kept
-        assert (await scene.row()).waiting == 6, "what waits ends when its turn comes"
+        assert [message.payload for message in messages] == [*[None] * 5, new.payload]
+        assert await scene.store.get(Messages(other.id), foreign.id) == foreign
+        assert (await scene.row()).waiting == 6, "a purge ends no waiting delivery"
 
     async def test_a_purge_needs_the_lease_of_its_application(
         self, scene: Scene, later: Later
     ) -> None:
         message = await scene.add()
         task = await _purge(scene)
-        await later(LENGTH + 1)
-        await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
+        await later(LEASE_LENGTH + 1)
+        await scene.store.lease("worker-2", most=len(scene.leases), length=LEASE_LENGTH)
         assert await scene.store.advance(task, now=NOON, limit=9, lease=scene.lease) == task
         assert await scene.store.get(Messages(scene.application.id), message.id) == message
 
@@ -286,9 +287,11 @@ async def _purge(scene: Scene, until: float | None = None) -> Task:
     return task
 
 
-async def _replay(scene: Scene, wanted: ReplayFilter, endpoint: Endpoint | None = None) -> Task:
+async def _replay(
+    scene: Scene, replay_filter: ReplayFilter, endpoint: Endpoint | None = None
+) -> Task:
     """Run a bulk replay to its end, and return the task."""
-    task = a_task(endpoint or scene.endpoint, Work.BULK_REPLAY, wanted=wanted)
+    task = a_task(endpoint or scene.endpoint, Work.BULK_REPLAY, wanted=replay_filter)
     await scene.store.add_task(task)
     return await _finish(scene, task)
 
@@ -298,23 +301,23 @@ async def _finish(scene: Scene, task: Task) -> Task:
         task = await scene.store.advance(task, now=NOON + 50, limit=2, lease=scene.lease)
         if task.finished_at is not None:
             return task
-    raise AssertionError(f"it does not come to an end: {task}")
+    raise AssertionError(f"the task does not finish: {task}")
 
 
 async def _every_fate(scene: Scene) -> dict[str, Message]:
     """Add one message for each fate at the endpoint; return them by name."""
-    made: dict[str, Message] = {}
+    messages: dict[str, Message] = {}
     await scene.store.put(replace(scene.endpoint, event_types=()))
-    made["missing"] = await scene.add()
+    messages["missing"] = await scene.add()
     await scene.store.put(replace(scene.endpoint, standing=Standing.DISABLED))
-    made["skipped"] = await scene.add()
+    messages["skipped"] = await scene.add()
     await scene.store.put(scene.endpoint)
     for name in ("delivered", "failed", "waiting", "ready", "cancelled"):
-        made[name] = await scene.add()
-    one, two, three, *_ = await scene.due()
-    await scene.settle(delivered(one), failed(two), postponed(three, NOON + 9))
-    await scene.store.cancel(scene.application.id, made["cancelled"].id, now=NOON)
-    return made
+        messages[name] = await scene.add()
+    first, second, third, *_ = await scene.due()
+    await scene.settle(delivered(first), failed(second), postponed(third, NOON + 9))
+    await scene.store.cancel(scene.application.id, messages["cancelled"].id, now=NOON)
+    return messages
 
 
 def _a_count(work: Work) -> Task:
@@ -328,7 +331,9 @@ def _a_count(work: Work) -> Task:
     )
 
 
-async def _found(scene: Scene, message: Message) -> Delivery | None:
+async def _delivery_here(scene: Scene, message: Message) -> Delivery | None:
     """Return a message's delivery at the endpoint, if it has one."""
-    found = await scene.store.read(AllDeliveriesOf(message.id))
-    return next((one for endpoint, one in found if endpoint.id == scene.endpoint.id), None)
+    deliveries = await scene.store.read(AllDeliveriesOf(message.id))
+    return next(
+        (delivery for endpoint, delivery in deliveries if endpoint.id == scene.endpoint.id), None
+    )

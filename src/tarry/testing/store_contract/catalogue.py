@@ -91,13 +91,15 @@ class CatalogueContract(Topic):
     async def test_nobody_changes_or_deletes_an_application_of_another_environment(
         self, scene: Scene
     ) -> None:
-        known, elsewhere = scene.application.id, Applications("org_other")
+        application_id, elsewhere = scene.application.id, Applications("org_other")
         with pytest.raises(NotFound):
-            await scene.store.change(elsewhere, known, lambda stored: replace(stored, name="x"))
+            await scene.store.change(
+                elsewhere, application_id, lambda stored: replace(stored, name="x")
+            )
         with pytest.raises(NotFound):
-            await scene.store.delete(elsewhere, known, now=NOON)
-        assert await scene.store.get(Applications(ENVIRONMENT), known) == scene.application
-        stored = await scene.store.get(Endpoints(known), scene.endpoint.id)
+            await scene.store.delete(elsewhere, application_id, now=NOON)
+        assert await scene.store.get(Applications(ENVIRONMENT), application_id) == scene.application
+        stored = await scene.store.get(Endpoints(application_id), scene.endpoint.id)
         assert stored == scene.endpoint
 
     async def test_a_uid_of_an_application_is_given_once_in_an_environment(
@@ -111,8 +113,8 @@ class CatalogueContract(Topic):
         assert (caught.value.kind, caught.value.key) == ("application", "acme")
         with pytest.raises(Conflict):
             await scene.store.put(replace(scene.application, uid="acme"))
-        found = await scene.store.get(Applications(ENVIRONMENT), scene.application.id)
-        assert found == scene.application
+        stored = await scene.store.get(Applications(ENVIRONMENT), scene.application.id)
+        assert stored == scene.application
         with pytest.raises(Conflict):
             await scene.store.change(
                 Applications(scene.application.environment),
@@ -144,7 +146,9 @@ class CatalogueContract(Topic):
             Applications(application.environment), application.id, now=NOON + 5
         )
         deleted = scene.endpoint.stand(Standing.DELETED, NOON + 5)
-        assert gone == [discarding(deleted, ENVIRONMENT)], "those that were not deleted before"
+        assert gone == [discarding(deleted, ENVIRONMENT)], (
+            "a task for each endpoint that was not deleted before"
+        )
         assert await scene.row(before) == changed
         assert (await scene.row()).endpoint == deleted
         for known_as in (application.id, "acme"):
@@ -165,8 +169,8 @@ class CatalogueContract(Topic):
 
     async def test_the_states_of_a_lane_are_counted(self, scene: Scene) -> None:
         await scene.store.add([new_message(scene.application) for _ in range(5)])
-        one, two, three, *_ = await scene.due()
-        await scene.settle(delivered(one), failed(two), postponed(three, NOON))
+        first, second, third, *_ = await scene.due()
+        await scene.settle(delivered(first), failed(second), postponed(third, NOON))
         counts = await scene.store.counts(scene.lane)
         assert {state: count for state, count in counts.items() if count} == {
             State.DELIVERED: 1,
@@ -225,11 +229,11 @@ class CatalogueContract(Topic):
         a, b, c, d = names
         assert await learn({a: b"a0"}, expected={a: b""}) == {}
         await learn({b: b"b0", c: b"c0"})
-        kept = await learn(
+        conflicts = await learn(
             dict.fromkeys(names, b"new"),
             expected={a: b"a0", b: b"other", d: b"gone"},
         )
-        assert kept == {b: b"b0"}
+        assert conflicts == {b: b"b0"}
         assert await scene.store.origins(names) == [b"new", b"b0", b"new", b"new"]
         assert await learn({a: b"late"}, expected={a: b""}) == {a: b"new"}
 
@@ -239,12 +243,12 @@ class CatalogueContract(Topic):
         for _ in range(10):
             before = (await scene.store.origins([name]))[0]
             texts = [before + letter for letter in (b"x", b"y", b"z")]
-            kept = await asyncio.gather(
+            answers = await asyncio.gather(
                 *(scene.store.learn({name: text}, expected={name: before}) for text in texts)
             )
-            won = [text for text, others in zip(texts, kept, strict=True) if not others]
+            won = [text for text, conflicts in zip(texts, answers, strict=True) if not conflicts]
             assert await scene.store.origins([name]) == won
-            assert [others for others in kept if others] == [{name: won[0]}] * 2
+            assert [conflicts for conflicts in answers if conflicts] == [{name: won[0]}] * 2
 
     async def test_a_store_that_works_says_so(self, scene: Scene) -> None:
         await scene.store.check()

@@ -18,7 +18,7 @@ class ClaimsContract(Topic):
         assert await store.claim(first, now=NOON) == first
         second = a_claim("second", at=NOON + 1, until=NOON + 11)
         assert await store.claim(second, now=NOON + 1) == first
-        assert await store.claim(first, now=NOON + 1) == first, "the holder asks once more"
+        assert await store.claim(first, now=NOON + 1) == first, "the holder may claim again"
 
     async def test_of_many_who_come_at_once_one_gets_it(self, store: Store, other: Store) -> None:
         claims = [a_claim(f"holder-{number}", at=NOON + number) for number in range(50)]
@@ -28,7 +28,7 @@ class ClaimsContract(Topic):
                 for number, claim in enumerate(claims)
             )
         )
-        assert len({answer.holder for answer in answers}) == 1, "all are told the same"
+        assert len({answer.holder for answer in answers}) == 1, "all callers get the same holder"
         assert sum(_holds(claim, answer) for claim, answer in _pairs(claims, answers)) == 1
 
     async def test_whose_time_is_up_is_replaced_by_one_of_many(
@@ -55,7 +55,7 @@ class ClaimsContract(Topic):
         stranger = a_claim("stranger", fingerprint=b"another", until=NOON + 99)
         assert await store.claim(stranger, now=NOON + 50) == first
         again = await store.claim(a_claim("again", until=NOON + 99), now=NOON + 50)
-        assert again.holder == "again", "who repeats the first request does"
+        assert again.holder == "again", "the same request takes over a claim that ran out"
 
     async def test_an_answer_is_everybodys(self, store: Store, other: Store) -> None:
         claim = await store.claim(a_claim("first"), now=NOON)
@@ -63,14 +63,14 @@ class ClaimsContract(Topic):
         await store.end_claim(answered, ClaimEnd.ANSWERED)
         assert await other.claim(a_claim("second"), now=NOON + 1) == answered
         late = a_claim("third", at=NOON + 99, until=NOON + 109)
-        assert await other.claim(late, now=NOON + 99) == answered, "it has no end"
+        assert await other.claim(late, now=NOON + 99) == answered, "an answer does not run out"
 
     async def test_an_answer_is_given_once(self, store: Store) -> None:
         claim = await store.claim(a_claim("first"), now=NOON)
         await store.end_claim(replace(claim, status=201, body=b"one"), ClaimEnd.ANSWERED)
         await store.end_claim(replace(claim, status=500, body=b"two"), ClaimEnd.ANSWERED)
-        found = await store.claim(claim, now=NOON)
-        assert (found.status, found.body) == (201, b"one")
+        answer = await store.claim(claim, now=NOON)
+        assert (answer.status, answer.body) == (201, b"one")
 
     async def test_an_answer_of_one_who_was_replaced_is_dropped(self, store: Store) -> None:
         late = await store.claim(a_claim("late"), now=NOON)
@@ -103,7 +103,9 @@ class ClaimsContract(Topic):
     async def test_one_who_does_not_know_what_was_done_passes_it_on(self, store: Store) -> None:
         first = await store.claim(a_claim("first"), now=NOON)
         await store.end_claim(a_claim("second"), ClaimEnd.LAPSED)
-        assert await store.claim(a_claim("second"), now=NOON) == first, "it is not theirs"
+        assert await store.claim(a_claim("second"), now=NOON) == first, (
+            "only the holder ends a claim"
+        )
         await store.end_claim(first, ClaimEnd.LAPSED)
         other = await store.claim(a_claim("third", fingerprint=b"another"), now=NOON)
         assert other.fingerprint == first.fingerprint
@@ -124,8 +126,8 @@ class ClaimsContract(Topic):
         assert await store.claim(elsewhere, now=NOON) == elsewhere
 
     async def test_a_claim_that_comes_with_an_answer_has_none(self, store: Store) -> None:
-        found = await store.claim(a_claim("first", status=201, body=b"forged"), now=NOON)
-        assert (found.status, found.body) == (None, b"")
+        answer = await store.claim(a_claim("first", status=201, body=b"forged"), now=NOON)
+        assert (answer.status, answer.body) == (None, b"")
 
     async def test_old_claims_are_forgotten_answered_or_not(self, store: Store) -> None:
         for number, at in enumerate((NOON - 2, NOON - 1, NOON)):
@@ -137,13 +139,13 @@ class ClaimsContract(Topic):
         assert await store.sweep(old, limit=9) == 1
         assert await store.sweep(old, limit=9) == 0
         again = [a_claim("second", key=f"order-{number}") for number in range(3)]
-        found = [await store.claim(claim, now=NOON) for claim in again]
-        assert [claim.holder for claim in found] == ["second", "second", "first"]
+        answers = [await store.claim(claim, now=NOON) for claim in again]
+        assert [claim.holder for claim in answers] == ["second", "second", "first"]
 
 
 def _pairs(claims: list[Claim], answers: list[Claim]) -> list[tuple[Claim, Claim]]:
     return list(zip(claims, answers, strict=True))
 
 
-def _holds(asked: Claim, answer: Claim) -> bool:
-    return asked.holder == answer.holder and answer.status is None
+def _holds(claim: Claim, answer: Claim) -> bool:
+    return claim.holder == answer.holder and answer.status is None

@@ -23,7 +23,7 @@ from tarry.testing.samples import (
     new_message,
     put_back,
 )
-from tarry.testing.store_contract.scene import LENGTH, Scene
+from tarry.testing.store_contract.scene import LEASE_LENGTH, Scene
 from tarry.testing.store_contract.topic import Topic
 
 Answer = TypeVar("Answer")
@@ -40,27 +40,29 @@ class ConcurrentContract(Topic):
 
         async def watch() -> list[int]:
             """Read on from the last row seen, as a lane's owner does."""
-            seen: list[int] = []
+            seqs_read: list[int] = []
             while True:
                 over = done.is_set()
-                due = await scene.due(after=seen[-1] if seen else 0, limit=1000)
-                seen += [one.seq for one in due]
+                due = await scene.due(after=seqs_read[-1] if seqs_read else 0, limit=1000)
+                seqs_read += [delivery.seq for delivery in due]
                 if over:
-                    return seen
+                    return seqs_read
                 await asyncio.sleep(0)
 
         async def add(store: Store, number: int) -> None:
             new = [
-                new_message(scene.application, event_type="odd" if (number + one) % 2 else "even")
-                for one in range(3)
+                new_message(scene.application, event_type="odd" if (number + index) % 2 else "even")
+                for index in range(3)
             ]
             await store.add(new)
 
         watching = asyncio.create_task(watch())
-        await asyncio.gather(*(add((scene.store, other)[one % 2], one) for one in range(40)))
+        await asyncio.gather(
+            *(add((scene.store, other)[number % 2], number) for number in range(40))
+        )
         done.set()
         assert await watching == list(range(1, 121))
-        seqs = [one.seq for one in await scene.due(lane=second.lane)]
+        seqs = [due.seq for due in await scene.due(lane=second.lane)]
         assert seqs == list(range(1, 61))
 
     async def test_the_messages_of_a_call_stay_together_in_their_order(
@@ -68,8 +70,8 @@ class ConcurrentContract(Topic):
     ) -> None:
         calls = [[new_message(scene.application) for _ in range(5)] for _ in range(10)]
         stores = (scene.store, other)
-        await asyncio.gather(*(stores[one % 2].add(call) for one, call in enumerate(calls)))
-        order = {one.message: one.seq for one in await scene.due()}
+        await asyncio.gather(*(stores[number % 2].add(call) for number, call in enumerate(calls)))
+        order = {due.message: due.seq for due in await scene.due()}
         for call in calls:
             seqs = [order[new.message.id] for new in call]
             assert seqs == list(range(seqs[0], seqs[0] + 5))
@@ -78,12 +80,12 @@ class ConcurrentContract(Topic):
         self, scene: Scene, other: Store
     ) -> None:
         new = [new_message(scene.application, key="k", fingerprint=b"one") for _ in range(20)]
-        answers = await _each(new_store.add([one]) for new_store, one in _shared(scene, other, new))
+        answers = await _each(store.add([message]) for store, message in _shared(scene, other, new))
         accepted = [answer for (answer,) in answers if isinstance(answer, Accepted)]
         assert len(accepted) == 20
         assert sum(not answer.repeated for answer in accepted) == 1
         (first,) = {answer.message.id for answer in accepted}
-        assert [one.message for one in await scene.due()] == [first]
+        assert [due.message for due in await scene.due()] == [first]
 
     async def test_of_many_requests_with_the_same_key_one_is_accepted(
         self, scene: Scene, other: Store
@@ -92,7 +94,7 @@ class ConcurrentContract(Topic):
             new_message(scene.application, key="k", fingerprint=bytes([number]))
             for number in range(20)
         ]
-        answers = await _each(new_store.add([one]) for new_store, one in _shared(scene, other, new))
+        answers = await _each(store.add([message]) for store, message in _shared(scene, other, new))
         assert sum(isinstance(answer, Conflict) for (answer,) in answers) == 19
         assert len(await scene.due()) == 1
 
@@ -100,7 +102,7 @@ class ConcurrentContract(Topic):
         self, scene: Scene, other: Store
     ) -> None:
         new = [new_message(scene.application, event_id="evt-1") for _ in range(20)]
-        answers = await _each(new_store.add([one]) for new_store, one in _shared(scene, other, new))
+        answers = await _each(store.add([message]) for store, message in _shared(scene, other, new))
         assert sum(isinstance(answer, Accepted) for (answer,) in answers) == 1
         assert sum(isinstance(answer, Conflict) for (answer,) in answers) == 19
         assert len(await scene.due()) == 1
@@ -136,13 +138,13 @@ class ConcurrentContract(Topic):
         messages = [await scene.add() for _ in range(20)]
         due = await scene.due()
         settled, cancelled = await asyncio.gather(
-            _each(scene.settle(delivered(one)) for one in due),
-            _each(other.cancel(scene.application.id, one.id, now=NOON) for one in messages),
+            _each(scene.settle(delivered(delivery)) for delivery in due),
+            _each(other.cancel(scene.application.id, message.id, now=NOON) for message in messages),
         )
-        for message, (made,), ended in zip(messages, settled, cancelled, strict=True):
-            assert made != bool(ended)
+        for message, (was_settled,), ended in zip(messages, settled, cancelled, strict=True):
+            assert was_settled != bool(ended)
             state = (await scene.delivery(message)).state
-            assert state is (State.DELIVERED if made else State.CANCELLED)
+            assert state is (State.DELIVERED if was_settled else State.CANCELLED)
         assert (await scene.row()).ended == 20
 
     async def test_no_lane_goes_to_rest_with_a_delivery(self, scene: Scene, other: Store) -> None:
@@ -161,19 +163,19 @@ class ConcurrentContract(Topic):
     async def test_a_wake_up_is_told_to_one_of_many(self, scene: Scene) -> None:
         for _ in range(10):
             await scene.store.put(scene.endpoint)
-            told = await _each(scene.store.woken(scene.leases) for _ in range(5))
-            assert sorted(told) == [[], [], [], [], [scene.lane]]
+            answers = await _each(scene.store.woken(scene.leases) for _ in range(5))
+            assert sorted(answers) == [[], [], [], [], [scene.lane]]
 
     async def test_a_shard_goes_to_one_of_many_workers(self, store: Store) -> None:
         workers = [f"worker-{number}" for number in range(8)]
-        taken = await _each(store.lease(worker, most=20, length=LENGTH) for worker in workers)
+        taken = await _each(store.lease(worker, most=20, length=LEASE_LENGTH) for worker in workers)
         shards = [lease.shard for leases in taken for lease in leases]
         assert sorted(shards) == list(range(SHARDS))
         assert max(map(len, taken)) <= 20
 
     async def test_of_many_with_the_same_uid_one_is_put(self, scene: Scene, other: Store) -> None:
         stores = (scene.store, other)
-        puts = (stores[one % 2].put(an_application(uid="u")) for one in range(10))
+        puts = (stores[number % 2].put(an_application(uid="u")) for number in range(10))
         answers = await asyncio.gather(*puts, return_exceptions=True)
         assert sum(isinstance(answer, Application) for answer in answers) == 1
         assert sum(isinstance(answer, Conflict) for answer in answers) == 9
@@ -184,13 +186,17 @@ class ConcurrentContract(Topic):
         def noted(number: int) -> Callable[[Application], Application]:
             return lambda now: replace(now, metadata={**now.metadata, str(number): "done"})
 
-        known, stores = scene.application.id, (scene.store, other)
+        application_id, stores = scene.application.id, (scene.store, other)
         await _each(
-            stores[one % 2].change(Applications(scene.application.environment), known, noted(one))
-            for one in range(10)
+            stores[number % 2].change(
+                Applications(scene.application.environment), application_id, noted(number)
+            )
+            for number in range(10)
         )
-        found = await scene.store.get(Applications(scene.application.environment), known)
-        assert found.metadata == {str(number): "done" for number in range(10)}
+        application = await scene.store.get(
+            Applications(scene.application.environment), application_id
+        )
+        assert application.metadata == {str(number): "done" for number in range(10)}
 
     async def test_of_many_changes_of_an_endpoint_none_is_lost(
         self, scene: Scene, other: Store
@@ -208,9 +214,9 @@ class ConcurrentContract(Topic):
             ),
             scene.settle(changes=[parking]),
         )
-        found = (await scene.row()).endpoint
-        assert sorted(map(int, found.metadata)) == list(range(20))
-        assert (found.standing, found.parked) == (Standing.PARKED, ((NOON + 1, None),))
+        endpoint = (await scene.row()).endpoint
+        assert sorted(map(int, endpoint.metadata)) == list(range(20))
+        assert (endpoint.standing, endpoint.parked) == (Standing.PARKED, ((NOON + 1, None),))
 
     async def test_an_endpoint_that_changes_all_the_time_keeps_no_message_out(
         self, scene: Scene, other: Store
@@ -252,7 +258,7 @@ class ConcurrentContract(Topic):
         )
         last = await scene.add()
         due = await scene.due(lane=put.lane)
-        assert [one.seq for one in due] == list(range(1, len(due) + 1))
+        assert [delivery.seq for delivery in due] == list(range(1, len(due) + 1))
         assert due[-1].message == last.id
 
     async def test_adding_and_settling_at_once_keeps_count(
@@ -262,16 +268,16 @@ class ConcurrentContract(Topic):
         due = await scene.due()
         await asyncio.gather(
             _each(other.add([new_message(scene.application)]) for _ in range(20)),
-            _each(scene.settle(delivered(one)) for one in due[:10]),
-            _each(scene.settle(put_back(one)) for one in due[10:]),
+            _each(scene.settle(delivered(delivery)) for delivery in due[:10]),
+            _each(scene.settle(put_back(delivery)) for delivery in due[10:]),
         )
         row = await scene.row()
         assert (row.added, row.ended) == (40, 10)
 
 
-def _shared(scene: Scene, other: Store, new: Iterable[Answer]) -> Iterable[tuple[Store, Answer]]:
-    """Return each with a store, the two stores taking turns."""
-    return ((scene.store if place % 2 else other, one) for place, one in enumerate(new))
+def _shared(scene: Scene, other: Store, values: Iterable[Answer]) -> Iterable[tuple[Store, Answer]]:
+    """Pair each value with one of the two stores, which take turns."""
+    return ((scene.store if index % 2 else other, value) for index, value in enumerate(values))
 
 
 async def _each(calls: Iterable[Coroutine[None, None, Answer]]) -> list[Answer]:

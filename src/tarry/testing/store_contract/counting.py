@@ -20,14 +20,14 @@ class CountingContract(Topic):
         self, scene: Scene
     ) -> None:
         store = scene.store
-        for place in range(6):
-            await scene.add(accepted_at=NOON + place)
+        for seconds in range(6):
+            await scene.add(accepted_at=NOON + seconds)
         due = await scene.due()
         await scene.settle(delivered(due[0]), delivered(due[1]), failed(due[2]), put_back(due[3]))
 
         async def counted(since: float, until: float) -> dict[tuple[State, bool], int]:
-            found = await store.count_deliveries(scene.endpoint, since=since, until=until)
-            return {key: many for key, many in found.items() if many}
+            counts = await store.count_deliveries(scene.endpoint, since=since, until=until)
+            return {key: count for key, count in counts.items() if count}
 
         everything = {
             (State.DELIVERED, True): 2,
@@ -44,18 +44,20 @@ class CountingContract(Topic):
 
     async def test_attempts_are_counted_by_whether_they_succeeded(self, scene: Scene) -> None:
         store = scene.store
-        second = await scene.add_endpoint()
+        other_endpoint = await scene.add_endpoint()
         for _ in range(3):
             await scene.add()
-        one, two, three = await scene.due()
-        settlements = [delivered(one), failed(two), put_back(three)]
-        await scene.settle(*settlements, delivered((await scene.due(lane=second.lane))[0]))
-        first, _, last = [one.attempt.id for one in settlements if one.attempt is not None]
-        since, until = made_at(first), made_at(last)
+        first, second, third = await scene.due()
+        settlements = [delivered(first), failed(second), put_back(third)]
+        await scene.settle(*settlements, delivered((await scene.due(lane=other_endpoint.lane))[0]))
+        first_attempt, _, last_attempt = [
+            settlement.attempt.id for settlement in settlements if settlement.attempt is not None
+        ]
+        since, until = made_at(first_attempt), made_at(last_attempt)
         whole = until + MILLISECOND
         assert await store.count_attempts(scene.endpoint, since=since, until=whole) == (1, 2)
         assert await store.count_attempts(scene.endpoint, since=since, until=until) == (1, 1)
         later = since + MILLISECOND
         assert await store.count_attempts(scene.endpoint, since=later, until=until) == (0, 1)
         assert await store.count_attempts(scene.endpoint, since=whole, until=whole + 60) == (0, 0)
-        assert await store.count_attempts(second, since=since, until=whole + 60) == (1, 0)
+        assert await store.count_attempts(other_endpoint, since=since, until=whole + 60) == (1, 0)

@@ -32,37 +32,37 @@ class DeliveriesContract(Topic):
         here = [await scene.add() for _ in range(3)]
         foreign = await scene.add(channels=("eu",))
         here += [foreign, *[await scene.add() for _ in range(2)]]
-        wanted = [(one, await scene.delivery(one)) for one in here]
+        expected = [(message, await scene.delivery(message)) for message in here]
 
-        async def ask(cut: Cut) -> list[tuple[Message, Delivery]]:
+        async def read_page(cut: Cut) -> list[tuple[Message, Delivery]]:
             return (await store.page(DeliveriesTo(scene.endpoint, DeliveryFilter()), cut)).entries
 
-        async def ask_elsewhere(cut: Cut) -> list[tuple[Message, Delivery]]:
+        async def read_elsewhere(cut: Cut) -> list[tuple[Message, Delivery]]:
             return (await store.page(DeliveriesTo(elsewhere, DeliveryFilter()), cut)).entries
 
-        await check_pages(ask, wanted, lambda pair: pair[0].id)
+        await check_pages(read_page, expected, lambda pair: pair[0].id)
         only = [(foreign, await scene.delivery(foreign, elsewhere))]
-        await check_pages(ask_elsewhere, only, lambda pair: pair[0].id)
-        await check_gone(ask_elsewhere, only, 0, here[2].id)
-        await check_gone(ask_elsewhere, only, 1, here[4].id)
+        await check_pages(read_elsewhere, only, lambda pair: pair[0].id)
+        await check_gone(read_elsewhere, only, 0, here[2].id)
+        await check_gone(read_elsewhere, only, 1, here[4].id)
 
     async def test_a_mark_whose_delivery_was_swept_is_taken_by_its_time(self, scene: Scene) -> None:
         store = scene.store
         first = await scene.add(accepted_at=NOON - 100)
-        kept = [await scene.add() for _ in range(3)]
+        remaining = [await scene.add() for _ in range(3)]
         gone = await scene.add(accepted_at=NOON - 100)
-        kept += [await scene.add() for _ in range(3)]
+        remaining += [await scene.add() for _ in range(3)]
         await scene.settle(*map(delivered, await scene.due()))
         assert await store.sweep(Retention(messages_before=NOON - 50), limit=100)
-        wanted = [(one, await scene.delivery(one)) for one in kept]
+        expected = [(message, await scene.delivery(message)) for message in remaining]
 
-        async def ask(cut: Cut) -> list[tuple[Message, Delivery]]:
+        async def read_page(cut: Cut) -> list[tuple[Message, Delivery]]:
             return (await store.page(DeliveriesTo(scene.endpoint, DeliveryFilter()), cut)).entries
 
-        await check_pages(ask, wanted, lambda pair: pair[0].id)
-        await check_gone(ask, wanted, 0, first.id)
-        await check_gone(ask, wanted, 3, gone.id)
-        await check_gone(ask, wanted, len(wanted), new_id(MESSAGE))
+        await check_pages(read_page, expected, lambda pair: pair[0].id)
+        await check_gone(read_page, expected, 0, first.id)
+        await check_gone(read_page, expected, 3, gone.id)
+        await check_gone(read_page, expected, len(expected), new_id(MESSAGE))
 
     async def test_deliveries_come_in_the_order_of_their_lane(self, scene: Scene) -> None:
         store = scene.store
@@ -70,27 +70,27 @@ class DeliveriesContract(Topic):
         before = await scene.add()
         after = await scene.add(channels=("eu",))
         await store.change(
-            Endpoints(late.application), late.id, lambda one: replace(one, channels=None)
+            Endpoints(late.application), late.id, lambda stored: replace(stored, channels=None)
         )
         task = a_task(late, Work.REPLAY_MISSING)
         await store.add_task(task)
         await store.advance(task, now=NOON, limit=10, lease=scene.lease)
 
-        async def ask(cut: Cut) -> list[tuple[Message, Delivery]]:
+        async def read_page(cut: Cut) -> list[tuple[Message, Delivery]]:
             return (await store.page(DeliveriesTo(late, DeliveryFilter()), cut)).entries
 
-        found = await ask(ALL)
-        assert [message for message, _ in found] == [after, before]
-        await check_pages(ask, found, lambda pair: pair[0].id)
-        wanted = DeliveryFilter(message=MessageFilter(after=made_at(after.id)))
-        assert (await store.page(DeliveriesTo(late, wanted), ALL)).entries == found[:1]
-        wanted = DeliveryFilter(message=MessageFilter(before=made_at(after.id)))
-        assert (await store.page(DeliveriesTo(late, wanted), ALL)).entries == found[1:]
+        entries = await read_page(ALL)
+        assert [message for message, _ in entries] == [after, before]
+        await check_pages(read_page, entries, lambda pair: pair[0].id)
+        delivery_filter = DeliveryFilter(message=MessageFilter(after=made_at(after.id)))
+        assert (await store.page(DeliveriesTo(late, delivery_filter), ALL)).entries == entries[:1]
+        delivery_filter = DeliveryFilter(message=MessageFilter(before=made_at(after.id)))
+        assert (await store.page(DeliveriesTo(late, delivery_filter), ALL)).entries == entries[1:]
 
     async def test_deliveries_are_chosen_by_state_and_whether_they_were_tried(
         self, scene: Scene
     ) -> None:
-        made = [await scene.add(tags=(str(place % 2),)) for place in range(6)]
+        messages = [await scene.add(tags=(str(index % 2),)) for index in range(6)]
         due = await scene.due()
         await scene.settle(
             delivered(due[0]),
@@ -98,8 +98,8 @@ class DeliveriesContract(Topic):
             postponed(due[2], NOON + 60),
             put_back(due[3]),
         )
-        await scene.store.cancel(scene.application.id, made[4].id, now=NOON)
-        for states, tried, places in [
+        await scene.store.cancel(scene.application.id, messages[4].id, now=NOON)
+        for states, tried, positions in [
             ({State.DELIVERED}, None, [0]),
             ({State.FAILED}, None, [1]),
             ({State.WAITING}, None, [2]),
@@ -116,32 +116,36 @@ class DeliveriesContract(Topic):
             (None, False, [4, 5]),
         ]:
             chosen = None if states is None else frozenset(states)
-            wanted = DeliveryFilter(states=chosen, tried=tried)
-            await self._check_deliveries(scene, wanted, [made[place] for place in places])
-            tagged = replace(wanted, message=MessageFilter(tag="1"))
-            odd = [made[place] for place in places if place % 2]
+            delivery_filter = DeliveryFilter(states=chosen, tried=tried)
+            await self._check_deliveries(
+                scene, delivery_filter, [messages[index] for index in positions]
+            )
+            tagged = replace(delivery_filter, message=MessageFilter(tag="1"))
+            odd = [messages[index] for index in positions if index % 2]
             await self._check_deliveries(scene, tagged, odd)
 
     async def test_deliveries_are_chosen_by_their_messages(self, scene: Scene) -> None:
-        one = await scene.add(channels=("eu",), tags=("big",), event_type="a")
-        two = await scene.add(channels=("us",), tags=("big",), event_type="b")
-        three = await scene.add(channels=("eu",), tags=("small",), event_type="b")
-        for wanted, found in [
-            (MessageFilter(channel="eu"), [one, three]),
-            (MessageFilter(tag="big"), [one, two]),
-            (MessageFilter(event_types=("b", "c")), [two, three]),
-            (MessageFilter(after=made_at(two.id)), [two, three]),
-            (MessageFilter(before=made_at(three.id)), [one, two]),
-            (MessageFilter(channel="eu", event_types=("b",), after=made_at(two.id)), [three]),
-            (MessageFilter(channel="eu", tag="big", before=made_at(one.id)), []),
+        first = await scene.add(channels=("eu",), tags=("big",), event_type="a")
+        second = await scene.add(channels=("us",), tags=("big",), event_type="b")
+        third = await scene.add(channels=("eu",), tags=("small",), event_type="b")
+        for message_filter, expected in [
+            (MessageFilter(channel="eu"), [first, third]),
+            (MessageFilter(tag="big"), [first, second]),
+            (MessageFilter(event_types=("b", "c")), [second, third]),
+            (MessageFilter(after=made_at(second.id)), [second, third]),
+            (MessageFilter(before=made_at(third.id)), [first, second]),
+            (MessageFilter(channel="eu", event_types=("b",), after=made_at(second.id)), [third]),
+            (MessageFilter(channel="eu", tag="big", before=made_at(first.id)), []),
         ]:
-            await self._check_deliveries(scene, DeliveryFilter(message=wanted), found)
+            await self._check_deliveries(scene, DeliveryFilter(message=message_filter), expected)
 
     async def _check_deliveries(
-        self, scene: Scene, wanted: DeliveryFilter, found: list[Message]
+        self, scene: Scene, delivery_filter: DeliveryFilter, messages: list[Message]
     ) -> None:
-        async def ask(cut: Cut) -> list[tuple[Message, Delivery]]:
-            return (await scene.store.page(DeliveriesTo(scene.endpoint, wanted), cut)).entries
+        async def read_page(cut: Cut) -> list[tuple[Message, Delivery]]:
+            return (
+                await scene.store.page(DeliveriesTo(scene.endpoint, delivery_filter), cut)
+            ).entries
 
-        pairs = [(message, await scene.delivery(message)) for message in found]
-        await check_pages(ask, pairs, lambda pair: pair[0].id)
+        pairs = [(message, await scene.delivery(message)) for message in messages]
+        await check_pages(read_page, pairs, lambda pair: pair[0].id)

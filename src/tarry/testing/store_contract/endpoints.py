@@ -1,4 +1,4 @@
-"""Endpoints: they are saved, changed as they are stored by then, and deleted permanently."""
+"""Endpoints: they are saved, changed from their stored state, and deleted permanently."""
 
 import pytest
 from msgspec.structs import replace
@@ -123,8 +123,8 @@ class EndpointsContract(Topic):
             ended=0,
             version=first_version(gone) + 3,
         )
-        found = await scene.store.read(AllDeliveriesOf(message.id))
-        assert [(to, one.state) for to, one in found] == [(gone, State.READY)]
+        deliveries = await scene.store.read(AllDeliveriesOf(message.id))
+        assert [(to, delivery.state) for to, delivery in deliveries] == [(gone, State.READY)]
 
     async def test_a_lane_has_the_policy_of_its_environment(self, scene: Scene) -> None:
         assert (await scene.row()).policy is None

@@ -6,7 +6,7 @@ from tarry.service.model.message import Message
 from tarry.service.model.task import Work
 from tarry.service.store.kinds import AllAttemptsOf
 from tarry.testing.samples import NOON, a_task, delivered, failed, postponed
-from tarry.testing.store_contract.scene import LENGTH, Scene
+from tarry.testing.store_contract.scene import LEASE_LENGTH, Scene
 from tarry.testing.store_contract.topic import Later, Topic
 
 
@@ -79,14 +79,14 @@ class ExpireContract(Topic):
 
     async def test_a_stale_lease_ends_nothing(self, scene: Scene, later: Later) -> None:
         await scene.add(accepted_at=NOON - 1)
-        await later(LENGTH + 1)
-        await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
+        await later(LEASE_LENGTH + 1)
+        await scene.store.lease("worker-2", most=len(scene.leases), length=LEASE_LENGTH)
         assert await _expire(scene) == 0
         assert len(await scene.due()) == 1
 
     async def test_a_lease_of_another_shard_ends_nothing(self, scene: Scene) -> None:
         await scene.add(accepted_at=NOON - 1)
-        other = next(one for one in scene.leases if one.shard != scene.application.shard)
+        other = next(lease for lease in scene.leases if lease.shard != scene.application.shard)
         ended = await scene.store.expire(
             scene.lane, accepted_before=NOON, now=NOON + 99, limit=9, lease=other
         )
@@ -107,5 +107,5 @@ async def _expire(scene: Scene, *, now: float = NOON + 99, limit: int = 100) -> 
 
 async def _failed(scene: Scene, messages: list[Message]) -> list[int]:
     """Return the positions of the messages that have failed."""
-    found = [await scene.delivery(message) for message in messages]
-    return [place for place, one in enumerate(found) if one.state is State.FAILED]
+    deliveries = [await scene.delivery(message) for message in messages]
+    return [index for index, delivery in enumerate(deliveries) if delivery.state is State.FAILED]

@@ -17,8 +17,8 @@ class FanoutContract(Topic):
         second = await scene.add_endpoint()
         assert second.lane != scene.lane
         message = await scene.add()
-        found = await scene.store.read(AllDeliveriesOf(message.id))
-        assert [(to, one.lane) for to, one in found] == [
+        deliveries = await scene.store.read(AllDeliveriesOf(message.id))
+        assert [(to, delivery.lane) for to, delivery in deliveries] == [
             (scene.endpoint, scene.lane),
             (second, second.lane),
         ]
@@ -40,9 +40,9 @@ class FanoutContract(Topic):
         picky = await scene.add_endpoint(event_types=("invoice.void",), channels=("eu",))
         new = new_message(scene.application, event_type="invoice.paid")
         await scene.store.add([replace(new, only=picky.id)])
-        found = await scene.store.read(AllDeliveriesOf(new.message.id))
-        assert [to.id for to, _ in found] == [picky.id]
-        assert [one.message for one in await scene.due(lane=picky.lane)] == [new.message.id]
+        deliveries = await scene.store.read(AllDeliveriesOf(new.message.id))
+        assert [to.id for to, _ in deliveries] == [picky.id]
+        assert [due.message for due in await scene.due(lane=picky.lane)] == [new.message.id]
         await scene.store.delete(Endpoints(scene.application.id), picky.id, now=NOON)
         late = new_message(scene.application)
         await scene.store.add([replace(late, only=picky.id)])
@@ -58,40 +58,46 @@ class FanoutContract(Topic):
     async def test_a_lane_counts_only_what_goes_into_it(self, scene: Scene) -> None:
         paid = await scene.add_endpoint(event_types=("invoice.paid",))
         types = ["invoice.paid", "invoice.void", "invoice.paid", "invoice.void", "invoice.paid"]
-        new = [new_message(scene.application, event_type=event_type) for event_type in types]
-        await scene.store.add(new)
-        wanted = [one.message.id for one in new if one.message.event_type == "invoice.paid"]
+        batch = [new_message(scene.application, event_type=event_type) for event_type in types]
+        await scene.store.add(batch)
+        paid_ids = [new.message.id for new in batch if new.message.event_type == "invoice.paid"]
         due = await scene.due(lane=paid.lane)
-        assert [(one.seq, one.message) for one in due] == list(zip((1, 2, 3), wanted, strict=True))
-        assert [one.seq for one in await scene.due()] == [1, 2, 3, 4, 5]
+        assert [(delivery.seq, delivery.message) for delivery in due] == list(
+            zip((1, 2, 3), paid_ids, strict=True)
+        )
+        assert [due.seq for due in await scene.due()] == [1, 2, 3, 4, 5]
 
     async def test_the_order_is_that_of_adding_not_of_ids_or_times(self, scene: Scene) -> None:
         late, early = a_message(scene.application), a_message(scene.application)
         second = await scene.add(id=early.id, accepted_at=NOON + 5)
         first = await scene.add(id=late.id, accepted_at=NOON - 5)
-        assert [one.message for one in await scene.due()] == [second.id, first.id]
+        assert [due.message for due in await scene.due()] == [second.id, first.id]
 
     async def test_a_new_endpoint_gets_new_messages_only(self, scene: Scene) -> None:
         await scene.add()
         late = await scene.add_endpoint()
         message = await scene.add()
-        assert [one.message for one in await scene.due(lane=late.lane)] == [message.id]
+        assert [due.message for due in await scene.due(lane=late.lane)] == [message.id]
 
     async def test_an_edit_counts_from_the_next_message_on(self, scene: Scene) -> None:
         before = await scene.add(event_type="a")
         await scene.store.put(replace(scene.endpoint, event_types=("b",)))
         await scene.add(event_type="a")
         after = await scene.add(event_type="b")
-        assert [one.message for one in await scene.due()] == [before.id, after.id]
+        assert [due.message for due in await scene.due()] == [before.id, after.id]
 
     async def test_a_lane_of_a_disabled_endpoint_counts_on(self, scene: Scene) -> None:
         messages = []
         for standing in (Standing.ENABLED, Standing.DISABLED, Standing.ENABLED):
             await scene.store.put(replace(scene.endpoint, standing=standing))
             messages.append(await scene.add())
-        found = [await scene.delivery(message) for message in messages]
-        assert [one.seq for one in found] == [1, 2, 3]
-        assert [one.state for one in found] == [State.READY, State.SKIPPED, State.READY]
+        deliveries = [await scene.delivery(message) for message in messages]
+        assert [delivery.seq for delivery in deliveries] == [1, 2, 3]
+        assert [delivery.state for delivery in deliveries] == [
+            State.READY,
+            State.SKIPPED,
+            State.READY,
+        ]
 
 
 async def _takers(scene: Scene, **values: object) -> list[str]:

@@ -16,7 +16,7 @@ from tarry.service.model.lane import (
 )
 from tarry.service.store.kinds import Applications, Endpoints
 from tarry.testing.samples import NOON, delivered, failed, new_message, postponed, put_back
-from tarry.testing.store_contract.scene import PLENTY, Scene
+from tarry.testing.store_contract.scene import PLENTY_OF_BYTES, Scene
 from tarry.testing.store_contract.topic import Topic
 
 
@@ -57,8 +57,8 @@ class FetchContract(Topic):
 
     async def test_what_waits_or_ended_is_not_ready(self, scene: Scene) -> None:
         await scene.store.add([new_message(scene.application) for _ in range(4)])
-        one, two, three, _ = await scene.due()
-        await scene.settle(delivered(one), failed(two), postponed(three, NOON - 5))
+        first, second, third, _ = await scene.due()
+        await scene.settle(delivered(first), failed(second), postponed(third, NOON - 5))
         assert _seqs(await scene.due()) == [4]
 
     async def test_what_waits_comes_by_due_time_once_it_is_due(self, scene: Scene) -> None:
@@ -101,7 +101,7 @@ class FetchContract(Topic):
         await _waiting(scene, NOON + 4, NOON + 3, NOON + 2, reasons=reasons)
         assert _seqs(await scene.due(Stream.EARLY, now=NOON)) == [4, 3, 2]
         assert _seqs(await scene.due(Stream.EARLY, now=NOON, limit=1)) == [4]
-        assert [one.stream for one in await scene.due(Stream.EARLY)] == [Stream.EARLY] * 3
+        assert [due.stream for due in await scene.due(Stream.EARLY)] == [Stream.EARLY] * 3
         assert _seqs(await scene.due(Stream.WAITING, now=NOON + 1)) == [1]
 
     async def test_what_was_sent_for_the_lane_s_sake_stays_ready_in_its_place(
@@ -111,7 +111,7 @@ class FetchContract(Topic):
         _, second, _ = await scene.due()
         assert await scene.settle(put_back(second)) == [True]
         due = await scene.due()
-        assert [(one.seq, one.tries, one.attempts) for one in due] == [
+        assert [(delivery.seq, delivery.tries, delivery.attempts) for delivery in due] == [
             (1, 0, 0),
             (2, 1, 0),
             (3, 0, 0),
@@ -126,8 +126,8 @@ class FetchContract(Topic):
             Want(lane=second.lane, stream=Stream.READY, limit=5, after=1),
             Want(lane=third.lane, stream=Stream.READY, limit=5, after=1),
         ]
-        fetched = await scene.store.fetch(wants, now=NOON, most_bytes=PLENTY)
-        assert [(one.lane, one.seq) for one in fetched.due] == [
+        fetched = await scene.store.fetch(wants, now=NOON, most_bytes=PLENTY_OF_BYTES)
+        assert [(due.lane, due.seq) for due in fetched.due] == [
             (third.lane, 1),
             (scene.lane, 1),
             (scene.lane, 2),
@@ -138,7 +138,9 @@ class FetchContract(Topic):
 
     async def test_a_lane_that_is_not_there_brings_nothing(self, scene: Scene) -> None:
         assert await scene.fetch(lane=scene.lane + 1000) == Fetched([], {}, {}, {})
-        assert await scene.store.fetch([], now=NOON, most_bytes=PLENTY) == Fetched([], {}, {}, {})
+        assert await scene.store.fetch([], now=NOON, most_bytes=PLENTY_OF_BYTES) == Fetched(
+            [], {}, {}, {}
+        )
 
     @pytest.mark.parametrize("stream", list(Stream))
     async def test_a_change_of_the_endpoint_or_the_application_is_told_by_the_version(
@@ -146,34 +148,34 @@ class FetchContract(Topic):
     ) -> None:
         store, application = scene.store, scene.application
         other = await scene.add_endpoint()
-        seen = [await _version(scene, stream)]
+        versions = [await _version(scene, stream)]
         await store.put(replace(scene.endpoint, url="https://new.example"))
-        seen.append(await _version(scene, stream))
+        versions.append(await _version(scene, stream))
         await store.change(
             Endpoints(application.id), scene.endpoint.id, lambda now: replace(now, secrets=())
         )
-        seen.append(await _version(scene, stream))
-        assert (await scene.fetch(lane=other.lane)).versions == {other.lane: seen[0]}
+        versions.append(await _version(scene, stream))
+        assert (await scene.fetch(lane=other.lane)).versions == {other.lane: versions[0]}
         await store.put(replace(application, rate=3.0))
-        seen.append(await _version(scene, stream))
+        versions.append(await _version(scene, stream))
         await store.change(
             Applications(application.environment),
             application.id,
             lambda now: replace(now, rate=4.0),
         )
-        seen.append(await _version(scene, stream))
+        versions.append(await _version(scene, stream))
         await scene.settle(
             changes=[
                 Change(lane=scene.lane, epoch=scene.lease.epoch, at=NOON, standing=Standing.PARKED)
             ]
         )
-        seen.append(await _version(scene, stream))
+        versions.append(await _version(scene, stream))
         await scene.delete_endpoint()
-        seen.append(await _version(scene, stream))
-        assert seen == sorted(set(seen)), "each change makes it more"
-        assert (await scene.fetch(lane=other.lane)).versions == {other.lane: seen[0] + 2}
+        versions.append(await _version(scene, stream))
+        assert versions == sorted(set(versions)), "each change increases the version"
+        assert (await scene.fetch(lane=other.lane)).versions == {other.lane: versions[0] + 2}
         await store.delete(Applications(application.environment), application.id, now=NOON)
-        assert (await scene.fetch(lane=other.lane)).versions == {other.lane: seen[0] + 3}
+        assert (await scene.fetch(lane=other.lane)).versions == {other.lane: versions[0] + 3}
 
     async def test_what_happens_to_deliveries_is_no_change_of_the_version(
         self, scene: Scene
@@ -182,8 +184,8 @@ class FetchContract(Topic):
         message = await scene.add()
         await scene.add()
         first, _ = await scene.due()
-        known = Change(lane=scene.lane, epoch=scene.lease.epoch, at=NOON, known=Known(failures=1))
-        await scene.settle(failed(first), changes=[known])
+        learned = Change(lane=scene.lane, epoch=scene.lease.epoch, at=NOON, known=Known(failures=1))
+        await scene.settle(failed(first), changes=[learned])
         await scene.store.resend(scene.endpoint, message.id, resend="resend_1")
         assert await _version(scene, Stream.READY) == before
 
@@ -193,7 +195,7 @@ class FetchContract(Topic):
         want = Want(lane=scene.lane, stream=Stream.READY, limit=9)
         fetched = await scene.store.fetch([want], now=NOON, most_bytes=200)
         assert _seqs(fetched.due) == [1], "a large delivery must not be overtaken"
-        fetched = await scene.store.fetch([want], now=NOON, most_bytes=PLENTY)
+        fetched = await scene.store.fetch([want], now=NOON, most_bytes=PLENTY_OF_BYTES)
         assert _seqs(fetched.due) == [1, 2, 3, 4]
 
     @pytest.mark.parametrize("stream", [Stream.READY, Stream.WAITING, Stream.EARLY])
@@ -206,10 +208,10 @@ class FetchContract(Topic):
         if stream is not Stream.READY:
             for lane in (scene.lane, second.lane):
                 due = await scene.due(lane=lane)
-                await scene.settle(*(postponed(one, NOON) for one in due))
+                await scene.settle(*(postponed(delivery, NOON) for delivery in due))
         wants = [Want(lane=lane, stream=stream, limit=5) for lane in (scene.lane, second.lane)]
         fetched = await scene.store.fetch(wants, now=NOON, most_bytes=10)
-        assert [(one.lane, one.seq) for one in fetched.due] == [(scene.lane, 1), (second.lane, 1)]
+        assert [(due.lane, due.seq) for due in fetched.due] == [(scene.lane, 1), (second.lane, 1)]
 
 
 async def _version(scene: Scene, stream: Stream) -> int:
@@ -223,7 +225,7 @@ async def _version(scene: Scene, stream: Stream) -> int:
 async def _waiting(scene: Scene, *times: float, reasons: list[Reason] | None = None) -> None:
     """Add deliveries that wait until these times."""
     messages = [await scene.add() for _ in times]
-    ready = {one.message: one for one in await scene.due()}
+    ready = {due.message: due for due in await scene.due()}
     whys = reasons or [Reason.BACKOFF] * len(times)
     settlements = [
         postponed(ready[message.id], due_at, reason=why)
@@ -233,4 +235,4 @@ async def _waiting(scene: Scene, *times: float, reasons: list[Reason] | None = N
 
 
 def _seqs(due: list[Due]) -> list[int]:
-    return [one.seq for one in due]
+    return [delivery.seq for delivery in due]

@@ -55,8 +55,8 @@ class KeysContract(Topic):
         assert [due.message for due in await scene.due()] == [new[0].message.id]
 
     async def test_messages_without_a_key_are_never_the_same(self, scene: Scene) -> None:
-        new = [new_message(scene.application, key=None, fingerprint=b"one") for _ in range(2)]
-        assert await scene.store.add(new) == [Accepted(one.message) for one in new]
+        batch = [new_message(scene.application, key=None, fingerprint=b"one") for _ in range(2)]
+        assert await scene.store.add(batch) == [Accepted(new.message) for new in batch]
 
     async def test_a_key_is_one_environment_s_own(self, scene: Scene) -> None:
         first = await scene.add(key="k")
@@ -102,8 +102,8 @@ class KeysContract(Topic):
             new_message(scene.application, key="k2", event_id="evt-1"),
         ]
         assert [type(answer) for answer in await scene.store.add(lost)] == [NotFound, Conflict]
-        new = [new_message(scene.application, key=key) for key in ("k1", "k2")]
-        assert await scene.store.add(new) == [Accepted(one.message) for one in new]
+        batch = [new_message(scene.application, key=key) for key in ("k1", "k2")]
+        assert await scene.store.add(batch) == [Accepted(new.message) for new in batch]
 
     async def test_a_message_that_was_turned_away_uses_up_neither_key_nor_event_id(
         self, scene: Scene
@@ -116,7 +116,7 @@ class KeysContract(Topic):
         again = new_message(scene.application, key="k", event_id="evt-1")
         assert await scene.store.add([again]) == [Accepted(again.message)]
         (answer,) = await scene.store.add([new_message(scene.application, event_id="evt-1")])
-        assert isinstance(answer, Conflict), "by now it is used"
+        assert isinstance(answer, Conflict), "the accepted message has used it"
 
     async def test_a_repeated_message_uses_up_no_event_id(self, scene: Scene) -> None:
         await scene.add(key="k")

@@ -6,7 +6,7 @@ from tarry.service.model.application import SHARDS
 from tarry.service.model.lane import Lease
 from tarry.service.store.contract import TOO_LONG, Store
 from tarry.testing.samples import ALL_SHARDS
-from tarry.testing.store_contract.scene import LENGTH
+from tarry.testing.store_contract.scene import LEASE_LENGTH
 from tarry.testing.store_contract.topic import Later, Topic
 
 
@@ -14,149 +14,149 @@ class LeaseContract(Topic):
     """The owners of shards, and the ends of their leases."""
 
     async def test_a_lone_worker_gets_as_many_shards_as_it_asks_for(self, store: Store) -> None:
-        leases = await store.lease("a", most=10, length=LENGTH)
+        leases = await store.lease("a", most=10, length=LEASE_LENGTH)
         assert len({lease.shard for lease in leases}) == 10
         assert {lease.shard for lease in leases} <= set(ALL_SHARDS)
         assert {(lease.epoch, lease.worker, lease.clean) for lease in leases} == {(1, "a", True)}
 
     async def test_what_a_worker_owns_counts(self, store: Store) -> None:
-        first = await store.lease("a", most=10, length=LENGTH)
-        assert await store.lease("a", most=10, length=LENGTH) == []
-        assert await store.lease("a", most=4, length=LENGTH) == []
-        more = await store.lease("a", most=15, length=LENGTH)
-        assert len({lease.shard for lease in first + more}) == 15
+        first = await store.lease("a", most=10, length=LEASE_LENGTH)
+        assert await store.lease("a", most=10, length=LEASE_LENGTH) == []
+        assert await store.lease("a", most=4, length=LEASE_LENGTH) == []
+        added = await store.lease("a", most=15, length=LEASE_LENGTH)
+        assert len({lease.shard for lease in first + added}) == 15
 
     async def test_a_shard_has_one_owner(self, store: Store) -> None:
-        first = await store.lease("a", most=40, length=LENGTH)
-        second = await store.lease("b", most=40, length=LENGTH)
-        third = await store.lease("c", most=40, length=LENGTH)
+        first = await store.lease("a", most=40, length=LEASE_LENGTH)
+        second = await store.lease("b", most=40, length=LEASE_LENGTH)
+        third = await store.lease("c", most=40, length=LEASE_LENGTH)
         assert (len(first), len(second), third) == (40, SHARDS - 40, [])
         assert len({lease.shard for lease in first + second}) == SHARDS
 
     async def test_a_lease_that_ran_out_is_given_to_the_next_with_a_new_epoch(
         self, store: Store, later: Later
     ) -> None:
-        await store.lease("a", most=SHARDS, length=LENGTH)
-        await later(LENGTH + 1)
-        leases = await store.lease("b", most=SHARDS, length=LENGTH)
+        await store.lease("a", most=SHARDS, length=LEASE_LENGTH)
+        await later(LEASE_LENGTH + 1)
+        leases = await store.lease("b", most=SHARDS, length=LEASE_LENGTH)
         assert len(leases) == SHARDS
         assert {(lease.epoch, lease.worker, lease.clean) for lease in leases} == {(2, "b", False)}
 
     async def test_after_the_clock_was_set_back_far_leases_and_workers_of_before_are_over(
         self, store: Store, later: Later
     ) -> None:
-        await store.lease("a", most=SHARDS, length=LENGTH)
-        await later(-TOO_LONG * LENGTH)
-        leases = await store.lease("b", most=SHARDS, length=LENGTH)
+        await store.lease("a", most=SHARDS, length=LEASE_LENGTH)
+        await later(-TOO_LONG * LEASE_LENGTH)
+        leases = await store.lease("b", most=SHARDS, length=LEASE_LENGTH)
         assert {(lease.epoch, lease.worker, lease.clean) for lease in leases} == {(2, "b", False)}
         assert len(leases) == SHARDS
         assert (await store.server()).workers == 1
 
     async def test_a_somewhat_longer_lease_of_another_is_not_over(self, store: Store) -> None:
-        await store.lease("a", most=SHARDS, length=LENGTH * (TOO_LONG - 1))
-        assert await store.lease("b", most=SHARDS, length=LENGTH) == []
+        await store.lease("a", most=SHARDS, length=LEASE_LENGTH * (TOO_LONG - 1))
+        assert await store.lease("b", most=SHARDS, length=LEASE_LENGTH) == []
         assert (await store.server()).workers == 2
 
     async def test_after_the_clock_was_set_back_far_an_owner_goes_on(
         self, store: Store, later: Later
     ) -> None:
-        leases = await store.lease("a", most=SHARDS, length=LENGTH)
-        await later(-TOO_LONG * LENGTH)
-        assert _shards(await store.renew("a", leases, length=LENGTH)) == _shards(leases)
-        assert await store.lease("b", most=SHARDS, length=LENGTH) == []
+        leases = await store.lease("a", most=SHARDS, length=LEASE_LENGTH)
+        await later(-TOO_LONG * LEASE_LENGTH)
+        assert _shards(await store.renew("a", leases, length=LEASE_LENGTH)) == _shards(leases)
+        assert await store.lease("b", most=SHARDS, length=LEASE_LENGTH) == []
         assert (await store.server()).workers == 2
 
     async def test_a_worker_that_comes_back_too_late_is_given_a_new_epoch_too(
         self, store: Store, later: Later
     ) -> None:
-        await store.lease("a", most=SHARDS, length=LENGTH)
-        await later(LENGTH + 1)
-        leases = await store.lease("a", most=SHARDS, length=LENGTH)
+        await store.lease("a", most=SHARDS, length=LEASE_LENGTH)
+        await later(LEASE_LENGTH + 1)
+        leases = await store.lease("a", most=SHARDS, length=LEASE_LENGTH)
         assert {(lease.epoch, lease.clean) for lease in leases} == {(2, False)}
 
     async def test_a_shard_that_was_given_back_is_clean(self, store: Store) -> None:
-        leases = await store.lease("a", most=SHARDS, length=LENGTH)
+        leases = await store.lease("a", most=SHARDS, length=LEASE_LENGTH)
         await store.release(leases[:3])
-        taken = await store.lease("b", most=SHARDS, length=LENGTH)
+        taken = await store.lease("b", most=SHARDS, length=LEASE_LENGTH)
         assert {lease.shard for lease in taken} == {lease.shard for lease in leases[:3]}
         assert {(lease.epoch, lease.worker, lease.clean) for lease in taken} == {(2, "b", True)}
 
     async def test_a_lease_that_is_renewed_in_time_goes_on(
         self, store: Store, later: Later
     ) -> None:
-        leases = await store.lease("a", most=SHARDS, length=LENGTH)
+        leases = await store.lease("a", most=SHARDS, length=LEASE_LENGTH)
         for _ in range(3):
-            await later(LENGTH * 0.7)
-            assert _shards(await store.renew("a", leases, length=LENGTH)) == _shards(leases)
-            assert await store.lease("b", most=SHARDS, length=LENGTH) == []
+            await later(LEASE_LENGTH * 0.7)
+            assert _shards(await store.renew("a", leases, length=LEASE_LENGTH)) == _shards(leases)
+            assert await store.lease("b", most=SHARDS, length=LEASE_LENGTH) == []
 
     async def test_renewing_keeps_the_epoch(self, store: Store) -> None:
-        leases = await store.lease("a", most=2, length=LENGTH)
-        assert await store.renew("a", leases, length=LENGTH) == leases
+        leases = await store.lease("a", most=2, length=LEASE_LENGTH)
+        assert await store.renew("a", leases, length=LEASE_LENGTH) == leases
 
     async def test_a_lease_that_ran_out_can_be_renewed_until_somebody_takes_the_shard(
         self, store: Store, later: Later
     ) -> None:
-        leases = await store.lease("a", most=2, length=LENGTH)
-        await later(LENGTH + 1)
-        assert await store.renew("a", leases, length=LENGTH) == leases
-        assert len(await store.lease("b", most=SHARDS, length=LENGTH)) == SHARDS - 2
-        await later(LENGTH + 1)
-        await store.lease("b", most=SHARDS, length=LENGTH)
-        assert await store.renew("a", leases, length=LENGTH) == []
+        leases = await store.lease("a", most=2, length=LEASE_LENGTH)
+        await later(LEASE_LENGTH + 1)
+        assert await store.renew("a", leases, length=LEASE_LENGTH) == leases
+        assert len(await store.lease("b", most=SHARDS, length=LEASE_LENGTH)) == SHARDS - 2
+        await later(LEASE_LENGTH + 1)
+        await store.lease("b", most=SHARDS, length=LEASE_LENGTH)
+        assert await store.renew("a", leases, length=LEASE_LENGTH) == []
 
     async def test_only_what_is_still_owned_is_renewed(self, store: Store) -> None:
-        leases = await store.lease("a", most=2, length=LENGTH)
+        leases = await store.lease("a", most=2, length=LEASE_LENGTH)
         await store.release(leases[:1])
-        assert await store.renew("a", leases, length=LENGTH) == leases[1:]
+        assert await store.renew("a", leases, length=LEASE_LENGTH) == leases[1:]
 
     async def test_a_stale_lease_of_an_owner_is_not_renewed(
         self, store: Store, later: Later
     ) -> None:
-        old = await store.lease("a", most=SHARDS, length=LENGTH)
-        await later(LENGTH + 1)
-        await store.lease("a", most=SHARDS, length=LENGTH)
-        assert await store.renew("a", old, length=LENGTH) == []
+        old = await store.lease("a", most=SHARDS, length=LEASE_LENGTH)
+        await later(LEASE_LENGTH + 1)
+        await store.lease("a", most=SHARDS, length=LEASE_LENGTH)
+        assert await store.renew("a", old, length=LEASE_LENGTH) == []
 
     @pytest.mark.parametrize("owner", ["a", "b"])
     async def test_a_stale_lease_gives_nothing_back(
         self, store: Store, later: Later, owner: str
     ) -> None:
-        old = await store.lease("a", most=SHARDS, length=LENGTH)
-        await later(LENGTH + 1)
-        new = await store.lease(owner, most=SHARDS, length=LENGTH)
+        old = await store.lease("a", most=SHARDS, length=LEASE_LENGTH)
+        await later(LEASE_LENGTH + 1)
+        new = await store.lease(owner, most=SHARDS, length=LEASE_LENGTH)
         await store.release(old)
-        assert await store.lease("c", most=SHARDS, length=LENGTH) == []
-        assert _shards(await store.renew(owner, new, length=LENGTH)) == _shards(new)
+        assert await store.lease("c", most=SHARDS, length=LEASE_LENGTH) == []
+        assert _shards(await store.renew(owner, new, length=LEASE_LENGTH)) == _shards(new)
 
     async def test_a_lease_that_ran_out_and_is_given_back_is_clean(
         self, store: Store, later: Later
     ) -> None:
-        old = await store.lease("a", most=1, length=LENGTH)
-        await later(LENGTH + 1)
+        old = await store.lease("a", most=1, length=LEASE_LENGTH)
+        await later(LEASE_LENGTH + 1)
         await store.release(old)
-        new = await store.lease("b", most=SHARDS, length=LENGTH)
+        new = await store.lease("b", most=SHARDS, length=LEASE_LENGTH)
         assert [lease.clean for lease in new if lease.shard == old[0].shard] == [True]
 
     async def test_workers_are_alive_for_as_long_as_they_said(
         self, store: Store, later: Later
     ) -> None:
         assert (await store.server()).workers == 0
-        await store.lease("a", most=1, length=LENGTH)
-        await store.lease("b", most=0, length=LENGTH * 2)
+        await store.lease("a", most=1, length=LEASE_LENGTH)
+        await store.lease("b", most=0, length=LEASE_LENGTH * 2)
         assert (await store.server()).workers == 2
-        await later(LENGTH * 1.5)
+        await later(LEASE_LENGTH * 1.5)
         assert (await store.server()).workers == 1
-        await later(LENGTH)
+        await later(LEASE_LENGTH)
         assert (await store.server()).workers == 0
 
     async def test_a_worker_without_leases_stays_alive_by_renewing(
         self, store: Store, later: Later
     ) -> None:
-        await store.lease("a", most=0, length=LENGTH)
-        await later(LENGTH * 0.7)
-        assert await store.renew("a", [], length=LENGTH) == []
-        await later(LENGTH * 0.7)
+        await store.lease("a", most=0, length=LEASE_LENGTH)
+        await later(LEASE_LENGTH * 0.7)
+        assert await store.renew("a", [], length=LEASE_LENGTH) == []
+        await later(LEASE_LENGTH * 0.7)
         assert (await store.server()).workers == 1
 
     async def test_the_server_is_the_same_until_it_is_started_anew(self, store: Store) -> None:

@@ -18,7 +18,7 @@ from tarry.testing.samples import NOON, delivered, failed, new_message, postpone
 from tarry.testing.store_contract.scene import Scene
 from tarry.testing.store_contract.topic import Topic
 
-MANY = 17
+MESSAGE_COUNT = 17
 RARE = MessageFilter(tag="rare")
 
 Thing = TypeVar("Thing")
@@ -28,51 +28,59 @@ class LooksContract(Topic):
     """Lists in which few entries fit the filter."""
 
     async def test_what_is_wanted_of_messages_is_found_look_by_look(self, scene: Scene) -> None:
-        made = await _messages(scene)
+        messages = await _messages(scene)
 
-        async def ask(cut: Cut) -> Found[Message]:
+        async def read_page(cut: Cut) -> Found[Message]:
             return await scene.store.page(Messages(scene.application.id, RARE), cut)
 
-        rare = [one for one in made if one.tags]
-        await _check(ask, rare, lambda one: one.id, [one.id for one in made])
+        rare = [message for message in messages if message.tags]
+        await _check(
+            read_page, rare, lambda message: message.id, [message.id for message in messages]
+        )
 
     async def test_what_is_wanted_of_deliveries_is_found_look_by_look(self, scene: Scene) -> None:
-        made = await _messages(scene)
+        messages = await _messages(scene)
 
-        async def ask(cut: Cut) -> Found[tuple[Message, Delivery]]:
-            wanted = DeliveryFilter(message=RARE)
-            return await scene.store.page(DeliveriesTo(scene.endpoint, wanted), cut)
+        async def read_page(cut: Cut) -> Found[tuple[Message, Delivery]]:
+            delivery_filter = DeliveryFilter(message=RARE)
+            return await scene.store.page(DeliveriesTo(scene.endpoint, delivery_filter), cut)
 
-        rare = [(one, await scene.delivery(one)) for one in made if one.tags]
-        await _check(ask, rare, lambda pair: pair[0].id, [one.id for one in made])
+        rare = [(message, await scene.delivery(message)) for message in messages if message.tags]
+        await _check(read_page, rare, lambda pair: pair[0].id, [message.id for message in messages])
 
     async def test_what_is_wanted_of_undelivered_ones_is_found_look_by_look(
         self, scene: Scene
     ) -> None:
-        made = await _messages(scene)
+        messages = await _messages(scene)
         due = await scene.due()
         await scene.settle(*map(failed, due[::2]), *map(delivered, due[1::2]))
 
-        async def ask(cut: Cut) -> Found[tuple[Message, Delivery]]:
-            wanted = DeliveryFilter(message=RARE, states=frozenset({State.FAILED}))
-            return await scene.store.page(DeliveriesTo(scene.endpoint, wanted), cut)
+        async def read_page(cut: Cut) -> Found[tuple[Message, Delivery]]:
+            delivery_filter = DeliveryFilter(message=RARE, states=frozenset({State.FAILED}))
+            return await scene.store.page(DeliveriesTo(scene.endpoint, delivery_filter), cut)
 
-        rare = [(one, await scene.delivery(one)) for one in made[::2] if one.tags]
-        await _check(ask, rare, lambda pair: pair[0].id)
+        rare = [
+            (message, await scene.delivery(message)) for message in messages[::2] if message.tags
+        ]
+        await _check(read_page, rare, lambda pair: pair[0].id)
 
     async def test_what_is_wanted_of_attempts_to_an_endpoint_is_found_look_by_look(
         self, scene: Scene
     ) -> None:
-        made = {one.id: one for one in await _messages(scene)}
+        messages = {message.id: message for message in await _messages(scene)}
         await scene.settle(*map(delivered, await scene.due()))
         attempts = await scene.attempts_to()
 
-        async def ask(cut: Cut) -> Found[tuple[Attempt, Message]]:
-            wanted = AttemptFilter(message=RARE)
-            return await scene.store.page(AttemptsTo(scene.endpoint, wanted), cut)
+        async def read_page(cut: Cut) -> Found[tuple[Attempt, Message]]:
+            attempt_filter = AttemptFilter(message=RARE)
+            return await scene.store.page(AttemptsTo(scene.endpoint, attempt_filter), cut)
 
-        rare = [(one, made[one.message]) for one in attempts if made[one.message].tags]
-        await _check(ask, rare, lambda pair: pair[0].id, [one.id for one in attempts])
+        rare = [
+            (attempt, messages[attempt.message])
+            for attempt in attempts
+            if messages[attempt.message].tags
+        ]
+        await _check(read_page, rare, lambda pair: pair[0].id, [attempt.id for attempt in attempts])
 
     async def test_what_is_wanted_of_attempts_at_a_message_is_found_look_by_look(
         self, scene: Scene
@@ -87,82 +95,82 @@ class LooksContract(Topic):
         await scene.settle(delivered(due))
         attempts = await scene.attempts_to()
 
-        async def ask(cut: Cut) -> Found[tuple[Attempt, Endpoint]]:
+        async def read_page(cut: Cut) -> Found[tuple[Attempt, Endpoint]]:
             return await scene.store.page(
                 AttemptsOf(message.id, AttemptFilter(succeeded=True)), cut
             )
 
-        rare = [(one, scene.endpoint) for one in attempts if one.kind is None]
+        rare = [(attempt, scene.endpoint) for attempt in attempts if attempt.kind is None]
         assert len(rare) == 1
-        await _check(ask, rare, lambda pair: pair[0].id, [one.id for one in attempts])
+        await _check(read_page, rare, lambda pair: pair[0].id, [attempt.id for attempt in attempts])
 
     async def test_one_may_go_on_from_an_entry_that_is_gone_by_then(self, scene: Scene) -> None:
         old = [await scene.add(accepted_at=NOON - 100) for _ in range(3)]
-        made = await _messages(scene)
-        store, known, there = scene.store, scene.application.id, scene.endpoint
+        newer = await _messages(scene)
+        store, application_id, endpoint = scene.store, scene.application.id, scene.endpoint
         await scene.settle(*map(delivered, await scene.due()))
-        messages = await store.page(Messages(known, RARE), Cut(look=2))
+        messages = await store.page(Messages(application_id, RARE), Cut(look=2))
         assert messages == Found([], old[1].id)
         deliveries = await store.page(
-            DeliveriesTo(there, DeliveryFilter(message=RARE)), Cut(look=2)
+            DeliveriesTo(endpoint, DeliveryFilter(message=RARE)), Cut(look=2)
         )
         assert deliveries == Found([], old[1].id)
         while await store.sweep(Retention(messages_before=NOON - 50), limit=10):
             pass
         cut = Cut(mark=old[1].id)
-        rare = [one for one in made if one.tags]
-        assert await store.page(Messages(known, RARE), cut) == Found(rare)
-        rest = await store.page(DeliveriesTo(there, DeliveryFilter(message=RARE)), cut)
+        rare = [message for message in newer if message.tags]
+        assert await store.page(Messages(application_id, RARE), cut) == Found(rare)
+        rest = await store.page(DeliveriesTo(endpoint, DeliveryFilter(message=RARE)), cut)
         assert [message for message, _ in rest.entries] == rare
 
 
 async def _messages(scene: Scene) -> list[Message]:
     """Add messages; only a few of them fit the filter."""
-    new = [
-        new_message(scene.application, tags=("rare",) if place in {4, 12, 13} else ())
-        for place in range(MANY)
+    batch = [
+        new_message(scene.application, tags=("rare",) if index in {4, 12, 13} else ())
+        for index in range(MESSAGE_COUNT)
     ]
-    await scene.store.add(new)
-    return [one.message for one in new]
+    await scene.store.add(batch)
+    return [new.message for new in batch]
 
 
 async def _check(
-    ask: Callable[[Cut], Awaitable[Found[Thing]]],
-    wanted: list[Thing],
+    read_page: Callable[[Cut], Awaitable[Found[Thing]]],
+    expected: list[Thing],
     mark: Callable[[Thing], str],
-    all_of_them: list[str] | None = None,
+    all_marks: list[str] | None = None,
 ) -> None:
     """Check that the pages contain each hit once, for all directions and search limits.
 
-    `all_of_them` are the marks of all entries that must be examined.
+    `all_marks` are the marks of all entries that must be examined.
     """
     for descending, back, limit, look in product(
-        (False, True), (False, True), (1, 2, 100), (1, 2, 3, 5, MANY + 1, 1000)
+        (False, True), (False, True), (1, 2, 100), (1, 2, 3, 5, MESSAGE_COUNT + 1, 1000)
     ):
         cut = Cut(limit=limit, back=back, descending=descending, look=look)
-        pages = await _pages(ask, cut, mark)
-        found = [one for page in (pages[::-1] if back else pages) for one in page.entries]
-        assert found == (wanted[::-1] if descending else wanted)
-        left = [page.left_at for page in pages if page.left_at is not None]
-        assert len(left) <= MANY // look, "fewer were looked at than may be"
-        if all_of_them is not None and limit > MANY:
-            way = all_of_them if cut.upwards else all_of_them[::-1]
-            assert left == way[look - 1 :: look], "it was left too early or too late"
+        pages = await _pages(read_page, cut, mark)
+        entries = [entry for page in (pages[::-1] if back else pages) for entry in page.entries]
+        assert entries == (expected[::-1] if descending else expected)
+        stops = [page.left_at for page in pages if page.left_at is not None]
+        assert len(stops) <= MESSAGE_COUNT // look, "a page stopped before its search limit"
+        if all_marks is not None and limit > MESSAGE_COUNT:
+            in_order = all_marks if cut.upwards else all_marks[::-1]
+            assert stops == in_order[look - 1 :: look], "the search stopped too early or too late"
 
 
 async def _pages(
-    ask: Callable[[Cut], Awaitable[Found[Thing]]], cut: Cut, mark: Callable[[Thing], str]
+    read_page: Callable[[Cut], Awaitable[Found[Thing]]], cut: Cut, mark: Callable[[Thing], str]
 ) -> list[Found[Thing]]:
     """Return all pages, in the order in which they were requested."""
     pages: list[Found[Thing]] = []
     while True:
-        page = await ask(cut)
+        page = await read_page(cut)
         pages.append(page)
         full = len(page.entries) == cut.limit
-        assert not (full and page.left_at), "there was enough, and it was left all the same"
+        assert not (full and page.left_at), "a full page must not say where the search stopped"
         if not full and page.left_at is None:
             return pages
         last = mark(page.entries[0 if cut.back else -1]) if full else page.left_at
-        assert last, "there is nowhere to go on from"
-        assert last != cut.mark, "it does not move on"
+        assert last, "nothing says where the next page starts"
+        assert last != cut.mark, "the next page starts where this one did"
         cut = replace(cut, mark=last)

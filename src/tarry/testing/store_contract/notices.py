@@ -30,7 +30,7 @@ class NoticesContract(Topic):
         )
         await scene.store.mark_sent([notices[1].id, notices[4].id, "notice_none"])
         assert await scene.store.read(Notices(unsent=True)) == [notices[0], notices[2], notices[3]]
-        assert await scene.store.read(Notices()) == notices, "what was told stays on record"
+        assert await scene.store.read(Notices()) == notices, "sent notices are kept"
 
     async def test_what_is_put_on_record_once_more_was_told_all_the_same(
         self, scene: Scene
@@ -53,28 +53,28 @@ class NoticesContract(Topic):
     async def test_what_is_told_of_an_endpoint_knows_how_it_was_and_how_it_is(
         self, scene: Scene
     ) -> None:
-        store, seen = scene.store, list[tuple[Endpoint | None, Endpoint]]()
+        store, changes = scene.store, list[tuple[Endpoint | None, Endpoint]]()
 
         def noting(before: Endpoint | None, after: Endpoint) -> list[Notice]:
-            seen.append((before, after))
+            changes.append((before, after))
             return [a_notice(after, facts={"uid": after.uid})]
 
         new = an_endpoint(scene.application, uid="a")
-        made = await store.put(new, noting=noting)
-        put = await store.put(replace(made, uid="b"), noting=noting)
+        created = await store.put(new, noting=noting)
+        put = await store.put(replace(created, uid="b"), noting=noting)
         changed = await store.change(
-            Endpoints(made.application),
-            made.id,
+            Endpoints(created.application),
+            created.id,
             lambda stored: replace(stored, uid="c"),
             noting=noting,
         )
-        await store.delete(Endpoints(made.application), made.id, now=NOON, noting=noting)
-        assert [before for before, _ in seen] == [None, made, put, changed]
-        assert [after for _, after in seen[:3]] == [made, put, changed]
-        assert seen[3][1].standing is Standing.DELETED
-        told = await store.read(Notices(unsent=True))
-        assert [one.facts["uid"] for one in told][:3] == ["a", "b", "c"]
-        assert {one.endpoint for one in told} == {made.id}
+        await store.delete(Endpoints(created.application), created.id, now=NOON, noting=noting)
+        assert [before for before, _ in changes] == [None, created, put, changed]
+        assert [after for _, after in changes[:3]] == [created, put, changed]
+        assert changes[3][1].standing is Standing.DELETED
+        notices = await store.read(Notices(unsent=True))
+        assert [notice.facts["uid"] for notice in notices][:3] == ["a", "b", "c"]
+        assert {notice.endpoint for notice in notices} == {created.id}
 
     async def test_nothing_is_told_of_what_was_refused(self, scene: Scene) -> None:
         store, endpoint = scene.store, scene.endpoint

@@ -14,27 +14,32 @@ Thing = TypeVar("Thing")
 
 
 async def check_pages(
-    ask: Callable[[Cut], Awaitable[list[Thing]]], wanted: list[Thing], mark: Callable[[Thing], str]
+    read_page: Callable[[Cut], Awaitable[list[Thing]]],
+    expected: list[Thing],
+    mark: Callable[[Thing], str],
 ) -> None:
     """Check that every page of a list is the right part of it."""
     for descending in (False, True):
-        whole = wanted[::-1] if descending else wanted
+        whole = expected[::-1] if descending else expected
         for limit in (1, 2, 100):
             cut = Cut(limit=limit, descending=descending)
-            assert await ask(cut) == whole[:limit]
-            assert await ask(replace(cut, back=True)) == whole[-limit:]
-        for place, thing in enumerate(whole):
+            assert await read_page(cut) == whole[:limit]
+            assert await read_page(replace(cut, back=True)) == whole[-limit:]
+        for index, thing in enumerate(whole):
             cut = Cut(limit=2, mark=mark(thing), descending=descending)
-            assert await ask(cut) == whole[place + 1 : place + 3]
-            assert await ask(replace(cut, back=True)) == whole[max(0, place - 2) : place]
+            assert await read_page(cut) == whole[index + 1 : index + 3]
+            assert await read_page(replace(cut, back=True)) == whole[max(0, index - 2) : index]
 
 
 async def check_gone(
-    ask: Callable[[Cut], Awaitable[list[Thing]]], wanted: list[Thing], place: int, mark: str
+    read_page: Callable[[Cut], Awaitable[list[Thing]]],
+    expected: list[Thing],
+    position: int,
+    mark: str,
 ) -> None:
-    """Check that a mark that is gone still has its place, before `place` in the list."""
-    before, after = wanted[:place], wanted[place:]
-    assert await ask(Cut(limit=2, mark=mark)) == after[:2]
-    assert await ask(Cut(limit=2, mark=mark, back=True)) == before[-2:]
-    assert await ask(Cut(limit=2, mark=mark, descending=True)) == before[::-1][:2]
-    assert await ask(Cut(limit=2, mark=mark, descending=True, back=True)) == after[:2][::-1]
+    """Check the pages around a mark whose entry is gone; it stood before `position`."""
+    before, after = expected[:position], expected[position:]
+    assert await read_page(Cut(limit=2, mark=mark)) == after[:2]
+    assert await read_page(Cut(limit=2, mark=mark, back=True)) == before[-2:]
+    assert await read_page(Cut(limit=2, mark=mark, descending=True)) == before[::-1][:2]
+    assert await read_page(Cut(limit=2, mark=mark, descending=True, back=True)) == after[:2][::-1]

@@ -21,7 +21,7 @@ from tarry.testing.store_contract.scene import Scene
 from tarry.testing.store_contract.topic import Topic
 
 PAGE = 2
-MOST = 100
+MOST_ENTRIES = 100
 
 Thing = TypeVar("Thing")
 
@@ -33,8 +33,8 @@ class PagingContract(Topic):
         second = await scene.add_endpoint()
         for _ in range(4):
             await scene.add()
-        one, two, *_ = await scene.due()
-        await scene.settle(delivered(one), failed(two))
+        to_deliver, to_fail, *_ = await scene.due()
+        await scene.settle(delivered(to_deliver), failed(to_fail))
         places = [(scene.lane, seq) for seq in (2, 3, 4)]
         places += [(second.lane, seq) for seq in (1, 2, 3, 4)]
         places.sort()
@@ -46,27 +46,32 @@ class PagingContract(Topic):
                 Undelivered(scene.application.id, after=after, limit=PAGE)
             )
 
-        found = await _all(page)
-        assert [(one.lane, one.seq) for _, one in found] == places
-        assert [to for to, _ in found] == [endpoints[lane] for lane, _ in places]
-        assert found == await scene.store.read(Undelivered(scene.application.id))
+        entries = await _all(page)
+        assert [(delivery.lane, delivery.seq) for _, delivery in entries] == places
+        assert [to for to, _ in entries] == [endpoints[lane] for lane, _ in places]
+        assert entries == await scene.store.read(Undelivered(scene.application.id))
         assert await scene.store.read(Undelivered("app_other")) == []
 
     async def test_what_is_undelivered_in_one_lane(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
         for _ in range(3):
             await scene.add()
-        store, known = scene.store, scene.application.id
+        store, application_id = scene.store, scene.application.id
         for endpoint in (scene.endpoint, second):
-            found = await store.read(Undelivered(known, lane=endpoint.lane))
-            assert [(to, one.seq) for to, one in found] == [(endpoint, seq) for seq in (1, 2, 3)]
+            entries = await store.read(Undelivered(application_id, lane=endpoint.lane))
+            assert [(to, delivery.seq) for to, delivery in entries] == [
+                (endpoint, seq) for seq in (1, 2, 3)
+            ]
             for seq in (1, 3):
                 after = (endpoint.lane, seq)
                 rest = await store.read(
-                    Undelivered(known, lane=endpoint.lane, after=after, limit=1)
+                    Undelivered(application_id, lane=endpoint.lane, after=after, limit=1)
                 )
-                assert rest == found[seq : seq + 1]
-        assert await store.read(Undelivered(known, lane=max(scene.lane, second.lane) + 1)) == []
+                assert rest == entries[seq : seq + 1]
+        assert (
+            await store.read(Undelivered(application_id, lane=max(scene.lane, second.lane) + 1))
+            == []
+        )
         assert await store.read(Undelivered("app_other", lane=scene.lane)) == []
 
     async def test_what_is_undelivered_in_an_environment(self, scene: Scene) -> None:
@@ -86,38 +91,38 @@ class PagingContract(Topic):
         await store.put(an_endpoint(gone))
         await store.add([new_message(gone)])
         await store.delete(Applications(gone.environment), gone.id, now=NOON)
-        wanted = [(lane, seq) for lane in sorted((*lanes, scene.lane)) for seq in (1, 2, 3)]
+        expected = [(lane, seq) for lane in sorted((*lanes, scene.lane)) for seq in (1, 2, 3)]
 
         async def page(last: tuple[Endpoint, Delivery] | None) -> list[tuple[Endpoint, Delivery]]:
             after = (last[1].lane, last[1].seq) if last else (0, 0)
             return await store.read(UndeliveredIn(ENVIRONMENT, after=after, limit=PAGE))
 
-        found = await _all(page)
-        assert [(one.lane, one.seq) for _, one in found] == wanted
-        assert found == await store.read(UndeliveredIn(ENVIRONMENT))
+        entries = await _all(page)
+        assert [(delivery.lane, delivery.seq) for _, delivery in entries] == expected
+        assert entries == await store.read(UndeliveredIn(ENVIRONMENT))
         assert [to for to, _ in await store.read(UndeliveredIn("org_other"))] == [elsewhere]
         assert await store.read(UndeliveredIn("org_nobody")) == []
 
     async def test_notices_by_id(self, scene: Scene) -> None:
-        wanted = [a_notice(scene.endpoint, at=NOON - number) for number in range(5)]
+        notices = [a_notice(scene.endpoint, at=NOON - number) for number in range(5)]
         changes = [
             Change(lane=scene.lane, epoch=scene.lease.epoch, at=NOON, notices=(notice,))
-            for notice in reversed(wanted)
+            for notice in reversed(notices)
         ]
         await scene.settle(changes=changes)
-        assert await scene.store.read(Notices()) == wanted
+        assert await scene.store.read(Notices()) == notices
 
         async def page(last: Notice | None) -> list[Notice]:
             return await scene.store.read(Notices(after=last.id if last else "", limit=PAGE))
 
-        assert await _all(page) == wanted
+        assert await _all(page) == notices
 
 
-async def _all(page: Callable[[Thing | None], Awaitable[list[Thing]]]) -> list[Thing]:
+async def _all(read_page: Callable[[Thing | None], Awaitable[list[Thing]]]) -> list[Thing]:
     """Return all entries, read page by page."""
-    found: list[Thing] = []
-    while more := await page(found[-1] if found else None):
-        assert len(more) <= PAGE
-        found += more
-        assert len(found) < MOST, "it never ends"
-    return found
+    entries: list[Thing] = []
+    while page := await read_page(entries[-1] if entries else None):
+        assert len(page) <= PAGE
+        entries += page
+        assert len(entries) < MOST_ENTRIES, "the pages never end"
+    return entries

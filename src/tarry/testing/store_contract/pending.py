@@ -80,16 +80,19 @@ class PendingContract(Topic):
         self, scene: Scene, work: Work
     ) -> None:
         first = a_task(scene.endpoint, work, since=NOON - 9, until=NOON + 9)
-        assert await _ask(scene, first) == first
+        assert await _request(scene, first) == first
         for since, until in [(NOON - 9, NOON + 9), (NOON, NOON + 1)]:
             assert (
-                await _ask(scene, a_task(scene.endpoint, work, since=since, until=until)) == first
+                await _request(scene, a_task(scene.endpoint, work, since=since, until=until))
+                == first
             )
         assert await scene.store.read(AllTasksOf(scene.application.id)) == [first]
         await scene.store.woken(scene.leases)
         await scene.rest()
-        assert await _ask(scene, a_task(scene.endpoint, work, since=NOON, until=NOON)) == first
-        assert await scene.store.woken(scene.leases) == [scene.lane], "somebody waits for it"
+        assert await _request(scene, a_task(scene.endpoint, work, since=NOON, until=NOON)) == first
+        assert await scene.store.woken(scene.leases) == [scene.lane], (
+            "a replay that another covers wakes the lane, too"
+        )
 
     @pytest.mark.parametrize("work", sorted(REPLAYS))
     async def test_a_replay_that_no_other_covers_is_added(self, scene: Scene, work: Work) -> None:
@@ -102,7 +105,7 @@ class PendingContract(Topic):
             *(a_task(scene.endpoint, other, **span) for other in sorted(REPLAYS - {work})),
         ]
         for task in tasks:
-            assert await _ask(scene, task) == task
+            assert await _request(scene, task) == task
         assert {task.id for task in await scene.store.read(AllTasksOf(scene.application.id))} == {
             task.id for task in tasks
         }
@@ -110,30 +113,32 @@ class PendingContract(Topic):
     async def test_a_bulk_replay_covers_only_what_it_wants_itself(self, scene: Scene) -> None:
         paid = ReplayFilter(message=MessageFilter(event_types=("paid",)))
         tasks = [
-            a_task(scene.endpoint, Work.BULK_REPLAY, wanted=wanted)
-            for wanted in (paid, ReplayFilter(status_class=500), None)
+            a_task(scene.endpoint, Work.BULK_REPLAY, wanted=replay_filter)
+            for replay_filter in (paid, ReplayFilter(status_class=500), None)
         ]
         for task in tasks:
-            assert await _ask(scene, task) == task
-        assert await _ask(scene, a_task(scene.endpoint, Work.BULK_REPLAY, wanted=paid)) == tasks[0]
+            assert await _request(scene, task) == task
+        assert (
+            await _request(scene, a_task(scene.endpoint, Work.BULK_REPLAY, wanted=paid)) == tasks[0]
+        )
 
     async def test_a_replay_that_has_begun_or_is_done_covers_nothing(self, scene: Scene) -> None:
         for _ in range(3):
             await scene.add()
         await scene.settle(*map(failed, await scene.due()))
-        first = await _ask(scene, a_task(scene.endpoint, Work.RECOVER))
+        first = await _request(scene, a_task(scene.endpoint, Work.RECOVER))
         await scene.store.advance(first, now=NOON, limit=1, lease=scene.lease)
         second = a_task(scene.endpoint, Work.RECOVER)
-        assert await _ask(scene, second) == second
-        assert await _ask(scene, a_task(scene.endpoint, Work.RECOVER)) == second
+        assert await _request(scene, second) == second
+        assert await _request(scene, a_task(scene.endpoint, Work.RECOVER)) == second
         for task in (first, second):
             await scene.store.finish(task, Failure("no"), now=NOON, lease=scene.lease)
         third = a_task(scene.endpoint, Work.RECOVER)
-        assert await _ask(scene, third) == third
+        assert await _request(scene, third) == third
 
     async def test_an_endpoint_has_only_so_many_replays_pending(self, scene: Scene) -> None:
         tasks = [
-            await _ask(scene, a_task(scene.endpoint, work, since=NOON - since), most=4)
+            await _request(scene, a_task(scene.endpoint, work, since=NOON - since), most=4)
             for work in (Work.RECOVER, Work.BULK_REPLAY)
             for since in (1, 2)
         ]
@@ -141,38 +146,38 @@ class PendingContract(Topic):
         await scene.store.woken(scene.leases)
         await scene.rest()
         before = await scene.store.read(AllTasksOf(scene.application.id))
-        more = a_task(scene.endpoint, Work.REPLAY_MISSING)
+        extra = a_task(scene.endpoint, Work.REPLAY_MISSING)
         with pytest.raises(TooManyReplays) as error:
-            await _ask(scene, more, most=4)
+            await _request(scene, extra, most=4)
         assert (error.value.endpoint, error.value.allowed) == (scene.endpoint.id, 4)
         assert await scene.store.read(AllTasksOf(scene.application.id)) == before
         assert await scene.store.woken(scene.leases) == []
         covered = a_task(scene.endpoint, Work.RECOVER, since=NOON)
-        assert await _ask(scene, covered, most=4) in tasks
+        assert await _request(scene, covered, most=4) in tasks
         other = a_task(await scene.add_endpoint(), Work.REPLAY_MISSING)
-        assert await _ask(scene, other, most=4) == other
+        assert await _request(scene, other, most=4) == other
         await scene.store.finish(tasks[0], Failure("no"), now=NOON, lease=scene.lease)
-        assert await _ask(scene, more, most=4) == more
+        assert await _request(scene, extra, most=4) == extra
 
     async def test_a_replay_that_runs_counts_as_pending(self, scene: Scene) -> None:
         for _ in range(3):
             await scene.add()
         await scene.settle(*map(delivered, await scene.due()))
-        first = await _ask(scene, a_task(scene.endpoint, Work.BULK_REPLAY), most=1)
+        first = await _request(scene, a_task(scene.endpoint, Work.BULK_REPLAY), most=1)
         begun = await scene.store.advance(first, now=NOON, limit=1, lease=scene.lease)
         assert begun.finished_at is None
         with pytest.raises(TooManyReplays):
-            await _ask(scene, a_task(scene.endpoint, Work.BULK_REPLAY), most=1)
+            await _request(scene, a_task(scene.endpoint, Work.BULK_REPLAY), most=1)
 
     async def test_other_tasks_of_the_lane_do_not_count(self, scene: Scene) -> None:
         for work in (Work.DISCARD, Work.PURGE_CONTENT):
             await scene.store.add_task(a_task(scene.endpoint, work))
         replay = a_task(scene.endpoint, Work.RECOVER)
-        assert await _ask(scene, replay, most=1) == replay
+        assert await _request(scene, replay, most=1) == replay
 
     async def test_of_equal_replays_that_come_at_once_one_is_added(self, scene: Scene) -> None:
         tasks = [a_task(scene.endpoint, Work.RECOVER) for _ in range(8)]
-        answers = await asyncio.gather(*(_ask(scene, task) for task in tasks))
+        answers = await asyncio.gather(*(_request(scene, task) for task in tasks))
         (added,) = await scene.store.read(AllTasksOf(scene.application.id))
         assert answers == [added] * 8
 
@@ -183,13 +188,13 @@ class PendingContract(Topic):
             a_task(scene.endpoint, Work.RECOVER, since=NOON + at, until=NOON + at + 1)
             for at in range(12)
         ]
-        asked = (_ask(scene, task, most=3) for task in tasks)
-        answers = await asyncio.gather(*asked, return_exceptions=True)
+        requests = (_request(scene, task, most=3) for task in tasks)
+        answers = await asyncio.gather(*requests, return_exceptions=True)
         assert sum(isinstance(answer, TooManyReplays) for answer in answers) == 9
         assert len(await scene.store.read(AllTasksOf(scene.application.id))) == 3
 
 
-async def _ask(scene: Scene, task: Task, most: int = 10) -> Task:
+async def _request(scene: Scene, task: Task, most: int = 10) -> Task:
     """Request a replay with a limit on pending ones, as the API does."""
     return await scene.store.add_task(task, most_pending=most)
 
@@ -211,4 +216,4 @@ async def _of_applications(scene: Scene, *names: str) -> dict[str, list[Task]]:
 
 
 def _lease(scene: Scene, task: Task) -> Lease:
-    return next(one for one in scene.leases if one.shard == shard_of(task.application))
+    return next(lease for lease in scene.leases if lease.shard == shard_of(task.application))

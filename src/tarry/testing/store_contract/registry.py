@@ -58,8 +58,8 @@ class RegistryContract(Topic):
     ) -> None:
         answers = await asyncio.gather(
             *(
-                one.create(an_event_type("a", description=str(number)))
-                for number, one in enumerate([store, other] * 10)
+                target.create(an_event_type("a", description=str(number)))
+                for number, target in enumerate([store, other] * 10)
             ),
             return_exceptions=True,
         )
@@ -71,25 +71,27 @@ class RegistryContract(Topic):
     ) -> None:
         await store.create(an_event_type("a", description=""))
 
-        def longer(found: EventType) -> EventType:
-            return replace(found, description=found.description + "x", updated_at=NOON + 1)
+        def longer(stored: EventType) -> EventType:
+            return replace(stored, description=stored.description + "x", updated_at=NOON + 1)
 
-        changes = (one.change(EventTypes(ENVIRONMENT), "a", longer) for one in [store, other] * 10)
+        changes = (
+            target.change(EventTypes(ENVIRONMENT), "a", longer) for target in [store, other] * 10
+        )
         changed = await asyncio.gather(*changes)
-        assert sorted(len(one.description) for one in changed) == list(range(1, 21))
-        found = await store.get(EventTypes(ENVIRONMENT), "a")
-        assert (found.description, found.updated_at) == ("x" * 20, NOON + 1)
+        assert sorted(len(event_type.description) for event_type in changed) == list(range(1, 21))
+        event_type = await store.get(EventTypes(ENVIRONMENT), "a")
+        assert (event_type.description, event_type.updated_at) == ("x" * 20, NOON + 1)
 
     async def test_a_refused_change_leaves_an_event_type_as_it_was(self, store: Store) -> None:
-        kept = an_event_type("a")
-        await store.create(kept)
+        original = an_event_type("a")
+        await store.create(original)
 
         def refuse(_: EventType) -> EventType:
             raise Conflict("schema", "1")
 
         with pytest.raises(Conflict, match="schema"):
             await store.change(EventTypes(ENVIRONMENT), "a", refuse)
-        assert await store.get(EventTypes(ENVIRONMENT), "a") == kept
+        assert await store.get(EventTypes(ENVIRONMENT), "a") == original
 
     async def test_a_change_makes_no_other_of_it(self, store: Store) -> None:
         await store.create(an_event_type("a"))
@@ -113,7 +115,7 @@ class RegistryContract(Topic):
         for call in (
             store.get(EventTypes(ENVIRONMENT), "a"),
             store.delete(EventTypes(ENVIRONMENT), "a", now=NOON),
-            store.change(EventTypes(ENVIRONMENT), "a", lambda found: found),
+            store.change(EventTypes(ENVIRONMENT), "a", lambda stored: stored),
         ):
             with pytest.raises(NotFound) as missed:
                 await call
@@ -121,15 +123,15 @@ class RegistryContract(Topic):
 
     async def test_archived_ones_are_listed_if_asked_for(self, store: Store) -> None:
         shown, hidden = an_event_type("a"), an_event_type("b", archived=True)
-        for one in (hidden, shown, an_event_type("c", environment="org_other")):
-            await store.create(one)
+        for event_type in (hidden, shown, an_event_type("c", environment="org_other")):
+            await store.create(event_type)
         assert (await store.page(EventTypes(ENVIRONMENT), Cut())).entries == [shown]
         assert (await store.page(EventTypes(ENVIRONMENT, archived=True), Cut())).entries == [
             shown,
             hidden,
         ]
         back = await store.change(
-            EventTypes(ENVIRONMENT), "b", lambda found: replace(found, archived=False)
+            EventTypes(ENVIRONMENT), "b", lambda stored: replace(stored, archived=False)
         )
         assert (await store.page(EventTypes(ENVIRONMENT), Cut())).entries == [shown, back]
 
@@ -157,7 +159,7 @@ class RegistryContract(Topic):
         for name in reversed(NAMES):
             await store.create(an_event_type(name, archived=archived))
         page = (await store.page(EventTypes(ENVIRONMENT, archived=archived), cut)).entries
-        assert [one.name for one in page] == names
+        assert [event_type.name for event_type in page] == names
 
     # --- Keys -----------------------------------------------------------------------------------
 
@@ -204,9 +206,9 @@ class RegistryContract(Topic):
             == revoked
         )
         assert await store.key(key.hash) == revoked
-        for environment, known in (("org_other", key.id), (ENVIRONMENT, "key_none")):
+        for environment, key_id in (("org_other", key.id), (ENVIRONMENT, "key_none")):
             with pytest.raises(NotFound):
-                await store.change(Keys(environment), known, lambda key: key.revoked(NOON))
+                await store.change(Keys(environment), key_id, lambda key: key.revoked(NOON))
 
     async def test_a_change_of_a_key_saves_only_when_it_ends(self, store: Store) -> None:
         key = a_key(name="first")
@@ -236,8 +238,8 @@ class RegistryContract(Topic):
             await store.create(key)
         revoked = await store.revoke_keys("app_1", sessions=sessions, now=NOON + 5)
         assert revoked == len(ended)
-        found = [await store.key(key.hash) for key in keys]
-        assert [place for place, key in enumerate(found) if key.revoked_at == NOON + 5] == ended
+        stored = [await store.key(key.hash) for key in keys]
+        assert [index for index, key in enumerate(stored) if key.revoked_at == NOON + 5] == ended
         assert await store.revoke_keys("app_1", sessions=sessions, now=NOON + 6) == 0
 
     async def test_the_keys_to_an_application_end_after_a_while(self, store: Store) -> None:
@@ -251,11 +253,11 @@ class RegistryContract(Topic):
         for key in keys:
             await store.create(key)
         assert await store.revoke_keys("app_1", sessions=None, now=NOON, delay=60.0) == 3
-        found = [await store.key(key.hash) for key in keys]
-        assert [key.expires_at for key in found] == [NOON + 60, NOON + 60, NOON + 30, None, None]
-        assert [key.revoked_at for key in found] == [None, None, None, NOON - 1, None]
-        assert [key.opens(NOON + 59) for key in found] == [True, True, False, False, True]
-        assert not found[0].opens(NOON + 60)
+        stored = [await store.key(key.hash) for key in keys]
+        assert [key.expires_at for key in stored] == [NOON + 60, NOON + 60, NOON + 30, None, None]
+        assert [key.revoked_at for key in stored] == [None, None, None, NOON - 1, None]
+        assert [key.opens(NOON + 59) for key in stored] == [True, True, False, False, True]
+        assert not stored[0].opens(NOON + 60)
         assert await store.revoke_keys("app_1", sessions=None, now=NOON + 1) == 3
         assert not (await store.key(keys[0].hash)).opens(NOON + 2)
 
@@ -277,19 +279,19 @@ class RegistryContract(Topic):
             portal(revoked_at=NOON - 1),
             portal(expires_at=NOON + 9, revoked_at=NOON - 2),
         ]
-        kept = [
+        remaining = [
             portal(),
             portal(expires_at=NOON),
             portal(revoked_at=NOON),
             a_key(expires_at=NOON - 1),
             a_key(revoked_at=NOON - 1),
         ]
-        for key in (*gone, *kept):
+        for key in (*gone, *remaining):
             await store.create(key)
         old = Retention(portal_keys_before=NOON)
         swept = [await store.sweep(old, limit=2) for _ in range(3)]
         assert swept == [2, 1, 0]
-        assert [await store.key(key.hash) for key in kept] == kept
+        assert [await store.key(key.hash) for key in remaining] == remaining
         for key in gone:
             with pytest.raises(NotFound):
                 await store.key(key.hash)

@@ -43,15 +43,17 @@ class ResendContract(Topic):
         for name, message in zip(("r1", "r2", "r3"), reversed(messages), strict=True):
             await scene.store.resend(scene.endpoint, message.id, resend=name)
         due = await scene.due(Stream.RESEND)
-        assert [one.resend for one in due] == ["r1", "r2", "r3"]
-        assert [one.message for one in due] == [message.id for message in reversed(messages)]
-        assert [one.resend for one in await scene.due(Stream.RESEND, limit=2)] == ["r1", "r2"]
+        assert [delivery.resend for delivery in due] == ["r1", "r2", "r3"]
+        assert [delivery.message for delivery in due] == [
+            message.id for message in reversed(messages)
+        ]
+        assert [due.resend for due in await scene.due(Stream.RESEND, limit=2)] == ["r1", "r2"]
 
     async def test_a_message_may_be_resent_more_than_once(self, scene: Scene) -> None:
         message = await scene.add()
         for name in ("r1", "r2"):
             await scene.store.resend(scene.endpoint, message.id, resend=name)
-        assert [one.message for one in await scene.due(Stream.RESEND)] == [message.id] * 2
+        assert [due.message for due in await scene.due(Stream.RESEND)] == [message.id] * 2
 
     async def test_what_had_failed_has_arrived_by_a_resend_that_was_taken(
         self, scene: Scene
@@ -73,22 +75,22 @@ class ResendContract(Topic):
         assert await scene.store.read(AllAttemptsOf(message.id)) == [earlier, attempt]
         assert await scene.due(Stream.RESEND) == []
 
-    @pytest.mark.parametrize("taken", [True, False])
+    @pytest.mark.parametrize("accepted", [True, False])
     async def test_what_was_skipped_has_arrived_by_a_resend_that_was_taken(
-        self, scene: Scene, *, taken: bool
+        self, scene: Scene, *, accepted: bool
     ) -> None:
         disabled = await scene.add_endpoint(standing=Standing.DISABLED)
         message = await scene.add()
         before, row = await scene.delivery(message, disabled), await scene.row(disabled)
         await scene.store.resend(disabled, message.id, resend="r1")
         (due,) = await scene.due(Stream.RESEND, lane=disabled.lane)
-        said: tuple[int, str | None] = (200, None) if taken else (500, "transient")
-        attempt = an_attempt(due, trigger=Trigger.MANUAL, status=said[0], kind=said[1])
+        status, kind = (200, None) if accepted else (500, "transient")
+        attempt = an_attempt(due, trigger=Trigger.MANUAL, status=status, kind=kind)
         assert await scene.settle(Resent(disabled.lane, "r1", attempt, scene.lease.epoch)) == [True]
         arrived = replace(
             before, state=State.DELIVERED, reason=Reason.DELIVERED, ended_at=attempt.at
         )
-        assert await scene.delivery(message, disabled) == (arrived if taken else before)
+        assert await scene.delivery(message, disabled) == (arrived if accepted else before)
         assert (await scene.row(disabled)).ended == row.ended
 
     async def test_a_resend_that_was_not_taken_leaves_an_attempt_and_nothing_else(
@@ -133,15 +135,15 @@ class ResendContract(Topic):
         assert await scene.settle(resent, delivered(due)) == [True, True]
         assert (await scene.delivery(message)).tries == 1
 
-    @pytest.mark.parametrize("taken", [True, False])
+    @pytest.mark.parametrize("accepted", [True, False])
     async def test_an_endpoint_that_never_had_a_message_has_a_delivery_once_it_was_resent(
-        self, scene: Scene, *, taken: bool
+        self, scene: Scene, *, accepted: bool
     ) -> None:
         message, other = await scene.add(), await scene.add()
         late = await scene.add_endpoint()
         await scene.add()
-        (due,) = await self._asked(scene, late, message)
-        attempt = _an_attempt(due, taken=taken, at=NOON + 5)
+        (due,) = await self._requested(scene, late, message)
+        attempt = _an_attempt(due, accepted=accepted, at=NOON + 5)
         resent = Resent(late.lane, "r1", attempt, scene.lease.epoch, Reason.REFUSED)
         assert await scene.settle(resent) == [True]
         assert await scene.attempts_to(late) == [attempt]
@@ -149,8 +151,8 @@ class ResendContract(Topic):
             lane=late.lane,
             seq=2,
             message=message.id,
-            state=State.DELIVERED if taken else State.FAILED,
-            reason=Reason.DELIVERED if taken else Reason.REFUSED,
+            state=State.DELIVERED if accepted else State.FAILED,
+            reason=Reason.DELIVERED if accepted else Reason.REFUSED,
             tries=1,
             accepted_at=NOON + 5,
             ended_at=NOON + 5,
@@ -164,11 +166,13 @@ class ResendContract(Topic):
     async def test_what_was_added_by_a_resend_is_in_every_list(self, scene: Scene) -> None:
         message = await scene.add()
         late = await scene.add_endpoint()
-        (due,) = await self._asked(scene, late, message)
-        await scene.settle(Resent(late.lane, "r1", _an_attempt(due, taken=True), scene.lease.epoch))
+        (due,) = await self._requested(scene, late, message)
+        await scene.settle(
+            Resent(late.lane, "r1", _an_attempt(due, accepted=True), scene.lease.epoch)
+        )
         tried = DeliveryFilter(tried=True, states=frozenset({State.DELIVERED}))
-        found = await scene.store.page(DeliveriesTo(late, tried), EVERYTHING)
-        assert [of.id for of, _ in found.entries] == [message.id]
+        page = await scene.store.page(DeliveriesTo(late, tried), EVERYTHING)
+        assert [of.id for of, _ in page.entries] == [message.id]
         assert await scene.store.counts(late.lane) == {State.DELIVERED: 1}
         assert [to.id for to, _ in await scene.store.read(AllDeliveriesOf(message.id))] == [
             scene.endpoint.id,
@@ -184,25 +188,25 @@ class ResendContract(Topic):
         message = await scene.add()
         late = await scene.add_endpoint()
         await scene.store.resend(late, message.id, resend="r2")
-        dues = await self._asked(scene, late, message)
-        made = [
+        dues = await self._requested(scene, late, message)
+        resends = [
             Resent(
                 late.lane,
                 due.resend,
-                _an_attempt(due, taken=taken, at=NOON + at),
+                _an_attempt(due, accepted=accepted, at=NOON + at),
                 scene.lease.epoch,
             )
-            for due, taken, at in zip(dues, (first, second), (1, 2), strict=True)
+            for due, accepted, at in zip(dues, (first, second), (1, 2), strict=True)
         ]
-        batches = [made] if together else [[one] for one in made]
+        batches = [resends] if together else [[resent] for resent in resends]
         assert [await scene.settle(*batch) for batch in batches] == [
             [True] * len(batch) for batch in batches
         ]
-        found = await scene.delivery(message, late)
-        assert (found.seq, found.tries, found.accepted_at) == (1, 1, NOON + 1)
-        assert found.state is (State.DELIVERED if first or second else State.FAILED)
-        assert found.ended_at == NOON + (2 if second and not first else 1)
-        assert len(await scene.attempts_to(late)) == len(made)
+        delivery = await scene.delivery(message, late)
+        assert (delivery.seq, delivery.tries, delivery.accepted_at) == (1, 1, NOON + 1)
+        assert delivery.state is (State.DELIVERED if first or second else State.FAILED)
+        assert delivery.ended_at == NOON + (2 if second and not first else 1)
+        assert len(await scene.attempts_to(late)) == len(resends)
         row = await scene.row(late)
         assert (row.added, row.ended) == (1, 1)
 
@@ -211,14 +215,14 @@ class ResendContract(Topic):
         late = [await scene.add_endpoint() for _ in range(2)]
         resent = []
         for endpoint in late:
-            for place, message in enumerate(messages):
-                await scene.store.resend(endpoint, message.id, resend=f"r{place}")
+            for number, message in enumerate(messages):
+                await scene.store.resend(endpoint, message.id, resend=f"r{number}")
             dues = await scene.due(Stream.RESEND, lane=endpoint.lane)
             resent += [
                 Resent(
                     due.lane,
                     due.resend,
-                    _an_attempt(due, taken=due.resend != "r1"),
+                    _an_attempt(due, accepted=due.resend != "r1"),
                     scene.lease.epoch,
                 )
                 for due in dues
@@ -226,9 +230,9 @@ class ResendContract(Topic):
         settled = [delivered(due) for due in await scene.due()]
         assert await scene.settle(*settled, *resent, resent[0]) == [True] * 9 + [False]
         for endpoint in late:
-            found = [await scene.delivery(message, endpoint) for message in messages]
-            assert [one.seq for one in found] == [1, 2, 3]
-            assert [one.state for one in found] == [
+            deliveries = [await scene.delivery(message, endpoint) for message in messages]
+            assert [delivery.seq for delivery in deliveries] == [1, 2, 3]
+            assert [delivery.state for delivery in deliveries] == [
                 State.DELIVERED,
                 State.FAILED,
                 State.DELIVERED,
@@ -238,9 +242,9 @@ class ResendContract(Topic):
     async def test_what_a_resend_added_is_recovered_if_it_failed(self, scene: Scene) -> None:
         message = await scene.add()
         late = await scene.add_endpoint()
-        (due,) = await self._asked(scene, late, message)
+        (due,) = await self._requested(scene, late, message)
         await scene.settle(
-            Resent(late.lane, "r1", _an_attempt(due, taken=False), scene.lease.epoch)
+            Resent(late.lane, "r1", _an_attempt(due, accepted=False), scene.lease.epoch)
         )
         task = a_task(late, Work.RECOVER)
         await scene.store.add_task(task)
@@ -253,8 +257,10 @@ class ResendContract(Topic):
     async def test_what_a_resend_added_is_not_missing_any_more(self, scene: Scene) -> None:
         message = await scene.add()
         late = await scene.add_endpoint()
-        (due,) = await self._asked(scene, late, message)
-        await scene.settle(Resent(late.lane, "r1", _an_attempt(due, taken=True), scene.lease.epoch))
+        (due,) = await self._requested(scene, late, message)
+        await scene.settle(
+            Resent(late.lane, "r1", _an_attempt(due, accepted=True), scene.lease.epoch)
+        )
         task = a_task(late, Work.REPLAY_MISSING)
         await scene.store.add_task(task)
         done = await scene.store.advance(task, now=NOON + 9, limit=9, lease=scene.lease)
@@ -264,18 +270,18 @@ class ResendContract(Topic):
     async def test_a_stale_lease_adds_nothing(self, scene: Scene) -> None:
         message = await scene.add()
         late = await scene.add_endpoint()
-        (due,) = await self._asked(scene, late, message)
-        resent = Resent(late.lane, "r1", _an_attempt(due, taken=True), scene.lease.epoch)
+        (due,) = await self._requested(scene, late, message)
+        resent = Resent(late.lane, "r1", _an_attempt(due, accepted=True), scene.lease.epoch)
         assert await scene.settle(resent, leases=()) == [False]
         assert len(await scene.store.read(AllDeliveriesOf(message.id))) == 1
 
     async def test_a_lane_is_not_woken_by_what_a_resend_adds(self, scene: Scene) -> None:
         message = await scene.add()
         late = await scene.add_endpoint()
-        (due,) = await self._asked(scene, late, message)
+        (due,) = await self._requested(scene, late, message)
         assert await scene.store.woken(scene.leases) == [late.lane]
         await scene.settle(
-            Resent(late.lane, "r1", _an_attempt(due, taken=False), scene.lease.epoch)
+            Resent(late.lane, "r1", _an_attempt(due, accepted=False), scene.lease.epoch)
         )
         assert await scene.store.woken(scene.leases) == []
         assert await scene.store.rest({late.lane: 0}, scene.leases) == set()
@@ -285,9 +291,9 @@ class ResendContract(Topic):
         message = await scene.add()
         late = await scene.add_endpoint()
         await scene.settle(*map(delivered, await scene.due()))
-        (due,) = await self._asked(scene, late, message)
+        (due,) = await self._requested(scene, late, message)
         await scene.settle(
-            Resent(late.lane, "r1", _an_attempt(due, taken=False), scene.lease.epoch)
+            Resent(late.lane, "r1", _an_attempt(due, accepted=False), scene.lease.epoch)
         )
         while await scene.store.sweep(Retention(messages_before=NOON + 1), limit=100):
             pass
@@ -296,8 +302,8 @@ class ResendContract(Topic):
 
     async def test_what_failed_in_the_same_call_has_arrived_by_a_resend(self, scene: Scene) -> None:
         message = await scene.add()
-        (again,) = await self._asked(scene, scene.endpoint, message)
-        resent = Resent(scene.lane, "r1", _an_attempt(again, taken=True), scene.lease.epoch)
+        (again,) = await self._requested(scene, scene.endpoint, message)
+        resent = Resent(scene.lane, "r1", _an_attempt(again, accepted=True), scene.lease.epoch)
         assert await scene.settle(resent, *map(failed, await scene.due())) == [True, True]
         assert (await scene.delivery(message)).state is State.DELIVERED
 
@@ -328,15 +334,15 @@ class ResendContract(Topic):
         message = await scene.add()
         await scene.store.resend(scene.endpoint, message.id, resend="r1")
         await scene.store.cancel(scene.application.id, message.id, now=NOON)
-        assert [one.resend for one in await scene.due(Stream.RESEND)] == ["r1"]
+        assert [due.resend for due in await scene.due(Stream.RESEND)] == ["r1"]
 
     @staticmethod
-    async def _asked(scene: Scene, endpoint: Endpoint, message: Message) -> list[Due]:
+    async def _requested(scene: Scene, endpoint: Endpoint, message: Message) -> list[Due]:
         """Request a resend; return the deliveries that can be sent then."""
         await scene.store.resend(endpoint, message.id, resend="r1")
         return await scene.due(Stream.RESEND, lane=endpoint.lane)
 
 
-def _an_attempt(due: Due, *, taken: bool, at: float = NOON) -> Attempt:
-    said: tuple[int, str | None] = (200, None) if taken else (422, "permanent")
-    return an_attempt(due, trigger=Trigger.MANUAL, status=said[0], kind=said[1], at=at)
+def _an_attempt(due: Due, *, accepted: bool, at: float = NOON) -> Attempt:
+    status, kind = (200, None) if accepted else (422, "permanent")
+    return an_attempt(due, trigger=Trigger.MANUAL, status=status, kind=kind, at=at)

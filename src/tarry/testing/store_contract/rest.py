@@ -19,7 +19,7 @@ from tarry.testing.samples import (
     failed,
     new_message,
 )
-from tarry.testing.store_contract.scene import LENGTH, Scene
+from tarry.testing.store_contract.scene import LEASE_LENGTH, Scene
 from tarry.testing.store_contract.topic import Later, Topic
 
 
@@ -63,9 +63,9 @@ class RestContract(Topic):
         self, scene: Scene, later: Later
     ) -> None:
         await scene.rest()
-        await later(LENGTH + 1)
+        await later(LEASE_LENGTH + 1)
         await scene.add()
-        owned = await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
+        owned = await scene.store.lease("worker-2", most=len(scene.leases), length=LEASE_LENGTH)
         assert await scene.store.woken(scene.leases) == []
         assert await scene.store.woken(owned) == [scene.lane]
         assert await scene.store.woken(owned) == []
@@ -75,7 +75,7 @@ class RestContract(Topic):
         await scene.store.release(scene.leases)
         await scene.add()
         assert await scene.store.woken(scene.leases) == []
-        again = await scene.store.lease("worker-1", most=len(scene.leases), length=LENGTH)
+        again = await scene.store.lease("worker-1", most=len(scene.leases), length=LEASE_LENGTH)
         assert await scene.store.woken(scene.leases) == []
         assert await scene.store.woken(again) == [scene.lane]
 
@@ -141,8 +141,8 @@ class RestContract(Topic):
     async def test_a_stale_lease_lets_nothing_doze(self, scene: Scene, later: Later) -> None:
         others = [lease for lease in scene.leases if lease.shard != scene.application.shard]
         assert await scene.store.rest({scene.lane: 0}, others, doze=True) == set()
-        await later(LENGTH + 1)
-        await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
+        await later(LEASE_LENGTH + 1)
+        await scene.store.lease("worker-2", most=len(scene.leases), length=LEASE_LENGTH)
         assert await scene.store.rest({scene.lane: 0}, scene.leases, doze=True) == set()
 
     async def test_a_lane_that_got_more_than_its_owner_knows_stays_awake(
@@ -158,13 +158,13 @@ class RestContract(Topic):
         await scene.add(event_type="b")
         await scene.settle(*map(delivered, await scene.due()))
         await scene.settle(*map(delivered, await scene.due(lane=idle.lane)))
-        wanted = {scene.lane: 1, idle.lane: 1, busy.lane: 1, scene.lane + 1000: 0}
-        assert await scene.store.rest(wanted, scene.leases) == {scene.lane, idle.lane}
+        added = {scene.lane: 1, idle.lane: 1, busy.lane: 1, scene.lane + 1000: 0}
+        assert await scene.store.rest(added, scene.leases) == {scene.lane, idle.lane}
         assert await scene.store.awake(ALL_SHARDS) == [busy.lane]
 
     async def test_a_stale_lease_lets_nothing_rest(self, scene: Scene, later: Later) -> None:
-        await later(LENGTH + 1)
-        await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
+        await later(LEASE_LENGTH + 1)
+        await scene.store.lease("worker-2", most=len(scene.leases), length=LEASE_LENGTH)
         assert await scene.store.rest({scene.lane: 0}, scene.leases) == set()
         assert await scene.store.awake(ALL_SHARDS) == [scene.lane]
 
@@ -218,16 +218,16 @@ class RestContract(Topic):
 
     @pytest.mark.parametrize("resting", [True, False])
     @pytest.mark.parametrize(
-        "what", ["endpoint", "deletion", "application", "cancel", "resend", "task"]
+        "change", ["endpoint", "deletion", "application", "cancel", "resend", "task"]
     )
     async def test_whatever_others_change_wakes_the_lane_once(
-        self, scene: Scene, what: str, *, resting: bool
+        self, scene: Scene, change: str, *, resting: bool
     ) -> None:
         message = await scene.add()
-        if resting and what != "cancel":
+        if resting and change != "cancel":
             await scene.settle(*map(delivered, await scene.due()))
             await scene.rest()
-        match what:
+        match change:
             case "endpoint":
                 await scene.store.put(replace(scene.endpoint, rate=5.0))
             case "deletion":

@@ -29,10 +29,10 @@ from tarry.testing.samples import (
 )
 
 WORKER = "worker-1"
-LENGTH = 10.0
+LEASE_LENGTH = 10.0
 """Seconds that a lease lasts."""
 EVERYTHING = Cut(limit=10_000)
-PLENTY = 1_000_000_000
+PLENTY_OF_BYTES = 1_000_000_000
 """More bytes than any test uses."""
 
 
@@ -50,12 +50,12 @@ class Scene:
 
     @classmethod
     async def set_up(cls, store: Store) -> "Scene":
-        """Create everything; the wake-up of its lane was read already."""
+        """Create the application, its endpoint and the leases, and read the wake-up of the lane."""
         await store.put(Environment(ENVIRONMENT))
         application = an_application()
         await store.put(application)
         endpoint = await store.put(an_endpoint(application))
-        leases = await store.lease(WORKER, most=SHARDS, length=LENGTH)
+        leases = await store.lease(WORKER, most=SHARDS, length=LEASE_LENGTH)
         await store.woken(leases)
         return cls(store, application, endpoint, leases)
 
@@ -90,7 +90,7 @@ class Scene:
         return (await self.store.delete(Endpoints(gone.application), gone.id, now=NOON))[0]
 
     async def add_endpoint(self, **values: Any) -> Endpoint:  # noqa: ANN401  likewise
-        """Add an endpoint to the application; the wake-up of its lane was read already."""
+        """Add an endpoint to the application, and read the wake-up of its lane."""
         endpoint = await self.store.put(an_endpoint(self.application, **values))
         await self.store.woken(self.leases)
         self.endpoints.append(endpoint)
@@ -103,12 +103,12 @@ class Scene:
         now: float = NOON,
         **values: Any,  # noqa: ANN401  likewise
     ) -> Fetched:
-        """Return the result of a want of the lane."""
+        """Fetch from a stream of the lane, the endpoint's own unless `lane` is given."""
         want = Want(**{"lane": self.lane, "stream": stream, "limit": 100, **values})
-        return await self.store.fetch([want], now=now, most_bytes=PLENTY)
+        return await self.store.fetch([want], now=now, most_bytes=PLENTY_OF_BYTES)
 
     async def due(self, stream: Stream = Stream.READY, **values: Any) -> list[Due]:  # noqa: ANN401  likewise
-        """Return the deliveries that a want of the lane gets."""
+        """Return the deliveries that a fetch from a stream of the lane gets."""
         return (await self.fetch(stream, **values)).due
 
     async def settle(
@@ -128,20 +128,24 @@ class Scene:
 
     async def delivery(self, message: Message, endpoint: Endpoint | None = None) -> Delivery:
         """Return the delivery of a message to the endpoint, or to another one."""
-        wanted = (endpoint or self.endpoint).id
-        found = await self.store.read(AllDeliveriesOf(message.id))
-        return next(delivery for to, delivery in found if to.id == wanted)
+        endpoint_id = (endpoint or self.endpoint).id
+        deliveries = await self.store.read(AllDeliveriesOf(message.id))
+        return next(delivery for to, delivery in deliveries if to.id == endpoint_id)
 
     async def messages(self, application: Application | None = None) -> list[Message]:
         """Return all messages of the application, or of another one."""
-        known = (application or self.application).id
-        return (await self.store.page(Messages(known, MessageFilter()), EVERYTHING)).entries
+        application_id = (application or self.application).id
+        return (
+            await self.store.page(Messages(application_id, MessageFilter()), EVERYTHING)
+        ).entries
 
     async def attempts_to(self, endpoint: Endpoint | None = None) -> list[Attempt]:
         """Return all attempts made at the endpoint, or at another one."""
-        wanted = AttemptFilter()
-        made = await self.store.page(AttemptsTo(endpoint or self.endpoint, wanted), EVERYTHING)
-        return [attempt for attempt, _ in made.entries]
+        every_attempt = AttemptFilter()
+        page = await self.store.page(
+            AttemptsTo(endpoint or self.endpoint, every_attempt), EVERYTHING
+        )
+        return [attempt for attempt, _ in page.entries]
 
     async def rest(self) -> None:
         """Put the lane, which has nothing to send, to rest."""
@@ -153,5 +157,5 @@ class Scene:
         for row in await self.store.lanes([endpoint.lane for endpoint in self.endpoints]):
             counts = await self.store.counts(row.lane)
             live = sum(count for state, count in counts.items() if state in LIVE)
-            assert row.waiting == live, f"{row.waiting} are said to wait, {live} do"
+            assert row.waiting == live, f"{row.waiting} are counted as live, {live} are"
             assert row.added >= sum(counts.values())

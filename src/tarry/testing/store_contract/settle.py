@@ -19,7 +19,7 @@ from tarry.testing.samples import (
     postponed,
     put_back,
 )
-from tarry.testing.store_contract.scene import LENGTH, Scene
+from tarry.testing.store_contract.scene import LEASE_LENGTH, Scene
 from tarry.testing.store_contract.topic import Later, Topic
 
 KNOWN = Known(
@@ -95,9 +95,9 @@ class SettleContract(Topic):
 
     async def test_each_settlement_has_its_own_answer(self, scene: Scene) -> None:
         await scene.store.add([new_message(scene.application) for _ in range(3)])
-        one, two, three = await scene.due()
+        first, second, third = await scene.due()
         answers = await scene.settle(
-            delivered(one), replace(delivered(two), tries=4), failed(three)
+            delivered(first), replace(delivered(second), tries=4), failed(third)
         )
         assert answers == [True, False, True]
         assert [due.seq for due in await scene.due()] == [2]
@@ -109,7 +109,7 @@ class SettleContract(Topic):
         message = await scene.add()
         (due,) = await scene.due()
         assert await scene.settle(put_back(due)) == [True]
-        assert await scene.settle(delivered(due)) == [False], "its number of tries is an old one"
+        assert await scene.settle(delivered(due)) == [False], "its number of tries is outdated"
         delivery = await scene.delivery(message)
         assert (delivery.state, delivery.tries) == (State.READY, 1)
         assert len(await scene.store.read(AllAttemptsOf(message.id))) == 1
@@ -192,7 +192,7 @@ class SettleContract(Topic):
         assert await scene.store.read(AllAttemptsOf(message.id)) == [settlement.attempt]
         assert settlement.attempt in await scene.attempts_to()
         row = await scene.row()
-        assert await scene.settle(settlement) == [False], "as after a commit of unknown end"
+        assert await scene.settle(settlement) == [False], "a settlement counts once"
         assert len(await scene.store.read(AllAttemptsOf(message.id))) == 1
         assert len(await scene.store.read(AllAttemptsOf(beside.id))) == 1
         assert await scene.row() == row
@@ -270,9 +270,9 @@ class SettleContract(Topic):
         (due,) = await scene.due()
         (resend,) = await scene.due(Stream.RESEND)
         before, earlier = await scene.row(), scene.lease.epoch
-        await later(LENGTH + 1)
+        await later(LEASE_LENGTH + 1)
         worker, most = scene.lease.worker, len(scene.leases)
-        leases = await scene.store.lease(worker, most=most, length=LENGTH)
+        leases = await scene.store.lease(worker, most=most, length=LEASE_LENGTH)
         change = Change(lane=scene.lane, epoch=earlier, at=NOON, known=KNOWN)
         resent = Resent(scene.lane, "r1", an_attempt(resend), earlier)
         late = put_back(due, epoch=earlier)
@@ -293,7 +293,7 @@ class SettleContract(Topic):
     ) -> None:
         await scene.add()
         (due,) = await scene.due()
-        await later(LENGTH + 1)
+        await later(LEASE_LENGTH + 1)
         assert await scene.settle(postponed(due, NOON + 99)) == [True]
         assert await scene.due() == []
 
@@ -304,8 +304,8 @@ class SettleContract(Topic):
         (due,) = await scene.due()
         attempt = an_attempt(due, detail="odd \0 \ud800 text", body=b"\0\xff")
         assert await scene.settle(delivered(due, attempt=attempt)) == [True]
-        (kept,) = await scene.store.read(AllAttemptsOf(message.id))
-        assert (kept.detail, kept.body) == ("odd \ufffd ? text", b"\0\xff")
+        (stored,) = await scene.store.read(AllAttemptsOf(message.id))
+        assert (stored.detail, stored.body) == ("odd \ufffd ? text", b"\0\xff")
 
     async def test_what_a_lane_learned_is_kept(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
@@ -422,7 +422,7 @@ async def _stale(scene: Scene, later: Later, how: str) -> list[Lease]:
     if how == "given back":
         await store.release(leases)
         return leases
-    await later(LENGTH + 1)
+    await later(LEASE_LENGTH + 1)
     taker = "worker-2" if how == "taken" else leases[0].worker
-    await store.lease(taker, most=len(leases), length=LENGTH)
+    await store.lease(taker, most=len(leases), length=LEASE_LENGTH)
     return leases

@@ -40,8 +40,8 @@ class SweepContract(Topic):
         old = await _old(scene, event_id="evt-1")
         new = await _old(scene, accepted_at=NOON)
         assert await _sweep(scene, PAYLOADS) > 0
-        found = await scene.store.get(Messages(scene.application.id), "evt-1")
-        assert (found.id, found.payload) == (old.id, None)
+        stored = await scene.store.get(Messages(scene.application.id), "evt-1")
+        assert (stored.id, stored.payload) == (old.id, None)
         assert await scene.store.get(Messages(scene.application.id), new.id) == new
         assert len(await scene.store.read(AllAttemptsOf(old.id))) == 1
         assert await _sweep(scene, PAYLOADS) == 0
@@ -52,10 +52,12 @@ class SweepContract(Topic):
         other = await _old(scene)
         await scene.add(accepted_at=NOON - 9, payload_until=NOON - 3)
         assert await _sweep(scene, Retention(expired_before=NOON)) == 2
-        found = {one.id: one.payload for one in await scene.messages()}
-        assert [found[one.id] for one in short] == [None, None]
-        assert found[long.id] == found[other.id] is not None
-        assert list(found.values()).count(None) == 2, "what is to be sent is kept"
+        payloads = {message.id: message.payload for message in await scene.messages()}
+        assert [payloads[message.id] for message in short] == [None, None]
+        assert payloads[long.id] == payloads[other.id] is not None
+        assert list(payloads.values()).count(None) == 2, (
+            "payloads that are still to be sent are kept"
+        )
         assert await _sweep(scene, Retention(expired_before=NOON)) == 0
 
     async def test_old_messages_go_with_everything(self, scene: Scene) -> None:
@@ -70,7 +72,7 @@ class SweepContract(Topic):
         assert await scene.store.read(AllDeliveriesOf(old.id)) == []
         assert await scene.store.read(AllAttemptsOf(old.id)) == []
         assert len(await scene.attempts_to()) == 1
-        assert await scene.row() == before, "a lane counts what it had, not what is kept"
+        assert await scene.row() == before, "sweeping does not change a lane's counts"
         again = new_message(scene.application, event_id="evt-1", key="k", fingerprint=b"two")
         assert await scene.store.add([again]) == [Accepted(again.message)]
         assert (await scene.delivery(again.message)).seq == 3
@@ -136,8 +138,8 @@ class SweepContract(Topic):
         for task, at in zip(tasks, (NOON - 1, NOON), strict=False):
             await scene.store.advance(task, now=at, limit=1, lease=scene.lease)
         assert await _sweep(scene, Retention(tasks_before=NOON)) == 1
-        kept = {task.id for task in await scene.store.read(AllTasksOf(scene.application.id))}
-        assert kept == {tasks[1].id, tasks[2].id}
+        remaining = {task.id for task in await scene.store.read(AllTasksOf(scene.application.id))}
+        assert remaining == {tasks[1].id, tasks[2].id}
 
     async def test_what_cannot_go_yet_goes_when_it_can(self, scene: Scene) -> None:
         await scene.store.add(
@@ -147,7 +149,7 @@ class SweepContract(Topic):
         await scene.settle(*map(delivered, others))
         while await scene.store.sweep(MESSAGES, limit=2):
             pass
-        assert [one.id for one in await scene.messages()] == [first.message]
+        assert [message.id for message in await scene.messages()] == [first.message]
         await scene.settle(delivered(first))
         assert await scene.store.sweep(MESSAGES, limit=2) > 0
         assert await scene.messages() == []
@@ -163,21 +165,21 @@ class SweepContract(Topic):
         sweeps = 0
         while await scene.store.sweep(retention, limit=4):
             sweeps += 1
-            assert sweeps < 500, "it never ends"
-        assert sweeps > 1, "all went at once"
+            assert sweeps < 500, "the sweeps never end"
+        assert sweeps > 1, "one sweep removed everything"
         assert await scene.messages() == []
         assert await scene.attempts_to() == []
 
     async def test_a_replay_passes_over_what_is_gone(self, scene: Scene) -> None:
         await scene.add(accepted_at=NOON - 1)
-        kept = await scene.add(accepted_at=NOON)
+        newer = await scene.add(accepted_at=NOON)
         await scene.settle(*map(failed, await scene.due()))
         await _sweep(scene, MESSAGES)
         task = a_task(scene.endpoint, Work.RECOVER)
         await scene.store.add_task(task)
         task = await scene.store.advance(task, now=NOON, limit=9, lease=scene.lease)
         assert task.done == 1
-        assert (await scene.delivery(kept)).state is State.READY
+        assert (await scene.delivery(newer)).state is State.READY
 
 
 async def _old(scene: Scene, *, accepted_at: float = NOON - 1, **values: object) -> Message:
@@ -192,5 +194,5 @@ async def _sweep(scene: Scene, retention: Retention) -> int:
     swept = 0
     while piece := await scene.store.sweep(retention, limit=100):
         swept += piece
-        assert swept < 1000, "it never ends"
+        assert swept < 1000, "the sweeps never end"
     return swept

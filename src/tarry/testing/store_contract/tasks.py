@@ -29,7 +29,7 @@ from tarry.testing.samples import (
     new_message,
     postponed,
 )
-from tarry.testing.store_contract.scene import LENGTH, Scene
+from tarry.testing.store_contract.scene import LEASE_LENGTH, Scene
 from tarry.testing.store_contract.topic import Later, Topic
 
 ON_LANES = (Work.RECOVER, Work.REPLAY_MISSING, Work.BULK_REPLAY, Work.DISCARD)
@@ -39,13 +39,13 @@ class TasksContract(Topic):
     """Recover, replay missing messages, discard."""
 
     async def test_a_task_is_on_record(self, scene: Scene) -> None:
-        wanted = ReplayFilter(
+        replay_filter = ReplayFilter(
             message=MessageFilter(channel="eu", tag="t", event_types=("a", "b")),
             fate=Fate.FAIL,
             status_class=500,
         )
         task = await _put(
-            scene, Work.BULK_REPLAY, since=NOON - 5.5, until=NOON + 5.5, wanted=wanted
+            scene, Work.BULK_REPLAY, since=NOON - 5.5, until=NOON + 5.5, wanted=replay_filter
         )
         assert await scene.store.get(Tasks(task.environment), task.id) == task
         assert await scene.store.next_task(ALL_SHARDS) == task
@@ -86,7 +86,7 @@ class TasksContract(Topic):
         assert (delivery.memory, delivery.due_at, delivery.ended_at) == (None, None, None)
         assert delivery.accepted_at == NOON + 50
         assert (await scene.row()).waiting == 1
-        assert [(one.seq, one.tries) for one in await scene.due()] == [(1, 2)]
+        assert [(due.seq, due.tries) for due in await scene.due()] == [(1, 2)]
         assert len(await scene.store.read(AllAttemptsOf(message.id))) == 2
 
     async def test_what_failed_is_recovered_also_if_it_waits_for_its_next_attempt(
@@ -94,13 +94,13 @@ class TasksContract(Topic):
     ) -> None:
         messages = [await scene.add() for _ in range(4)]
         messages.append(await scene.add(deliver_at=NOON + 99))
-        one, two, three, _ = await scene.due()
-        await scene.settle(delivered(one), failed(two), postponed(three, NOON + 9))
+        first, second, third, _ = await scene.due()
+        await scene.settle(delivered(first), failed(second), postponed(third, NOON + 9))
         await scene.store.cancel(scene.application.id, messages[3].id, now=NOON)
         task = await _finish(scene, await _put(scene, Work.RECOVER))
         assert task.done == 2
-        found = [await scene.delivery(message) for message in messages]
-        assert [(delivery.state, delivery.due_at) for delivery in found] == [
+        deliveries = [await scene.delivery(message) for message in messages]
+        assert [(delivery.state, delivery.due_at) for delivery in deliveries] == [
             (State.DELIVERED, None),
             (State.READY, None),
             (State.READY, None),
@@ -121,7 +121,7 @@ class TasksContract(Topic):
         await scene.store.add_task(task)
         assert (await _finish(scene, task)).done == 2
         due = await scene.due(lane=endpoint.lane)
-        assert [one.message for one in due] == [messages[1].id, messages[2].id]
+        assert [delivery.message for delivery in due] == [messages[1].id, messages[2].id]
 
     @pytest.mark.parametrize("work", ON_LANES)
     async def test_few_are_found_among_many_that_are_not_concerned(
@@ -151,9 +151,9 @@ class TasksContract(Topic):
     async def test_messages_are_replayed_in_the_order_they_were_accepted_in(
         self, scene: Scene, work: Work, limit: int
     ) -> None:
-        known = [new_id(MESSAGE) for _ in range(9)]
+        message_ids = [new_id(MESSAGE) for _ in range(9)]
         places = [(5, 8), (0, 7), (2, 6), (1, 5), (1, 4), (1, 3), (3, 2), (0, 1), (9, 0)]
-        times = {known[number]: NOON + after for after, number in places}
+        times = {message_ids[number]: NOON + after for after, number in places}
         for message, at in times.items():
             await scene.add(id=message, accepted_at=at)
         late = await scene.add_endpoint()
@@ -161,20 +161,22 @@ class TasksContract(Topic):
         await scene.store.add_task(task)
         while task.finished_at is None:
             task = await scene.store.advance(task, now=NOON + 50, limit=limit, lease=scene.lease)
-        wanted = [known[number] for _, number in sorted(places) if number not in {0, 1, 7}]
-        assert [one.message for one in await scene.due(lane=late.lane)] == wanted
-        assert task.done == len(wanted)
+        expected = [message_ids[number] for _, number in sorted(places) if number not in {0, 1, 7}]
+        assert [due.message for due in await scene.due(lane=late.lane)] == expected
+        assert task.done == len(expected)
 
     async def test_payloads_are_forgotten_by_when_they_were_accepted(self, scene: Scene) -> None:
-        known = [new_id(MESSAGE) for _ in range(6)]
-        for after, message in enumerate(reversed(known)):
+        message_ids = [new_id(MESSAGE) for _ in range(6)]
+        for after, message in enumerate(reversed(message_ids)):
             await scene.add(id=message, accepted_at=NOON + after // 2)
         task = a_task(scene.endpoint, Work.PURGE_CONTENT, until=NOON + 2)
         await scene.store.add_task(task)
         while task.finished_at is None:
             task = await scene.store.advance(task, now=NOON, limit=1, lease=scene.lease)
-        kept = [one.id for one in await scene.messages() if one.payload is not None]
-        assert (task.done, kept) == (4, known[:2])
+        remaining = [
+            message.id for message in await scene.messages() if message.payload is not None
+        ]
+        assert (task.done, remaining) == (4, message_ids[:2])
 
     async def test_what_an_endpoint_missed_is_delivered_behind_what_came_since(
         self, scene: Scene
@@ -186,8 +188,8 @@ class TasksContract(Topic):
         await scene.store.add_task(task)
         assert (await _finish(scene, task)).done == 3
         due = await scene.due(lane=late.lane)
-        assert [one.message for one in due] == [new.id, *(message.id for message in old)]
-        assert [one.seq for one in due] == [1, 2, 3, 4]
+        assert [delivery.message for delivery in due] == [new.id, *(message.id for message in old)]
+        assert [delivery.seq for delivery in due] == [1, 2, 3, 4]
         delivery = await scene.delivery(old[0], late)
         assert (delivery.state, delivery.reason) == (State.READY, Reason.REPLAYED)
         assert (delivery.attempts, delivery.tries, delivery.accepted_at) == (0, 0, NOON + 50)
@@ -195,7 +197,7 @@ class TasksContract(Topic):
         assert (row.added, row.ended) == (4, 0)
 
     async def test_only_what_an_endpoint_wants_is_missing(self, scene: Scene) -> None:
-        wanted = await scene.add(event_type="a", channels=("eu",))
+        fitting = await scene.add(event_type="a", channels=("eu",))
         await scene.add(event_type="b", channels=("eu",))
         await scene.add(event_type="a", channels=("us",))
         other = an_application()
@@ -205,7 +207,7 @@ class TasksContract(Topic):
         task = a_task(late, Work.REPLAY_MISSING)
         await scene.store.add_task(task)
         assert (await _finish(scene, task)).done == 1
-        assert [one.message for one in await scene.due(lane=late.lane)] == [wanted.id]
+        assert [due.message for due in await scene.due(lane=late.lane)] == [fitting.id]
 
     async def test_what_was_skipped_is_missing_too(self, scene: Scene) -> None:
         await scene.store.put(replace(scene.endpoint, standing=Standing.DISABLED))
@@ -223,16 +225,20 @@ class TasksContract(Topic):
 
     async def test_discarding_ends_what_waits_and_forgets_resends(self, scene: Scene) -> None:
         messages = [await scene.add() for _ in range(3)]
-        one, two, _ = await scene.due()
-        await scene.settle(delivered(one), postponed(two, NOON + 9))
+        first, second, _ = await scene.due()
+        await scene.settle(delivered(first), postponed(second, NOON + 9))
         await scene.store.resend(scene.endpoint, messages[0].id, resend="r1")
         await scene.delete_endpoint()
         (task,) = await scene.store.read(AllTasksOf(scene.application.id))
         assert (await _finish(scene, task)).done == 2
-        found = [await scene.delivery(message) for message in messages]
-        assert [one.state for one in found] == [State.DELIVERED, State.DISCARDED, State.DISCARDED]
-        assert (found[1].reason, found[1].due_at) == (Reason.DISCARDED, None)
-        assert (found[1].ended_at, found[1].tries) == (NOON + 50, 1)
+        deliveries = [await scene.delivery(message) for message in messages]
+        assert [delivery.state for delivery in deliveries] == [
+            State.DELIVERED,
+            State.DISCARDED,
+            State.DISCARDED,
+        ]
+        assert (deliveries[1].reason, deliveries[1].due_at) == (Reason.DISCARDED, None)
+        assert (deliveries[1].ended_at, deliveries[1].tries) == (NOON + 50, 1)
         assert await scene.due(Stream.RESEND) == []
         await scene.rest()
 
@@ -265,7 +271,7 @@ class TasksContract(Topic):
         await scene.settle(*map(failed, await scene.due()))
         again = await scene.store.advance(task, now=NOON, limit=2, lease=scene.lease)
         assert again.done == 4
-        assert [one.seq for one in await scene.due()] == [3, 4], "it went back to the beginning"
+        assert [due.seq for due in await scene.due()] == [3, 4], "the piece was done twice"
 
     async def test_a_finished_task_does_nothing_more(self, scene: Scene) -> None:
         task = await _finish(scene, await _put(scene, Work.RECOVER))
@@ -283,7 +289,7 @@ class TasksContract(Topic):
         await scene.store.advance(task, now=NOON, limit=1, lease=scene.lease)
         await scene.settle(*map(failed, await scene.due()))
         assert (await _finish(scene, task)).done == 3
-        assert [one.seq for one in await scene.due()] == [2, 3]
+        assert [due.seq for due in await scene.due()] == [2, 3]
 
     @pytest.mark.parametrize("work", ON_LANES)
     async def test_a_stale_lease_advances_nothing(
@@ -292,8 +298,8 @@ class TasksContract(Topic):
         await scene.add()
         task = await _prepared(scene, work)
         before = await scene.store.counts(task.lane)
-        await later(LENGTH + 1)
-        await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
+        await later(LEASE_LENGTH + 1)
+        await scene.store.lease("worker-2", most=len(scene.leases), length=LEASE_LENGTH)
         assert await scene.store.advance(task, now=NOON, limit=9, lease=scene.lease) == task
         assert await scene.store.get(Tasks(task.environment), task.id) == task
         assert await scene.store.counts(task.lane) == before
@@ -308,8 +314,8 @@ class TasksContract(Topic):
         assert await scene.store.next_task(ALL_SHARDS) in tasks
         for task in tasks:
             assert (await _finish(scene, task)).done == 1
-        found = await scene.store.read(AllDeliveriesOf(message.id))
-        assert {delivery.state for _, delivery in found} == {State.DISCARDED}
+        deliveries = await scene.store.read(AllDeliveriesOf(message.id))
+        assert {delivery.state for _, delivery in deliveries} == {State.DISCARDED}
 
 
 async def _put(scene: Scene, work: Work, **values: object) -> Task:
@@ -325,7 +331,7 @@ async def _finish(scene: Scene, task: Task) -> Task:
         task = await scene.store.advance(task, now=NOON + 50, limit=100, lease=scene.lease)
         if task.finished_at is not None:
             return task
-    raise AssertionError(f"it does not come to an end: {task}")
+    raise AssertionError(f"the task does not finish: {task}")
 
 
 async def _prepared(scene: Scene, work: Work) -> Task:

@@ -16,12 +16,12 @@ from tarry.service.store.kinds import Lanes
 from tarry.testing.samples import an_attempt, delivered, failed, postponed, put_back
 from tarry.testing.store_machine.people import PeopleSteps, offsets, picks, replays, works
 from tarry.testing.store_machine.sides import Lane, Side
-from tarry.testing.store_machine.state import LOTS, WORKERS
+from tarry.testing.store_machine.state import HIGH_LIMIT, WORKERS
 from tarry.testing.store_machine.step import step
 
-LENGTH = 10_000.0
+LEASE_LENGTH = 10_000.0
 """Seconds that a lease lasts: many, since the real store's clock runs as well."""
-PLENTY = 1_000_000_000
+PLENTY_OF_BYTES = 1_000_000_000
 
 workers = st.sampled_from([WORKERS[0], *WORKERS])
 few = st.lists(picks, min_size=1, max_size=5)
@@ -42,7 +42,7 @@ class DeliverSteps(PeopleSteps):
         leases = self.ask(lambda side: _leased(side, worker))
         self.leases[worker].update({lease.shard: lease for lease in leases or ()})
 
-    @step(worker=workers, length=st.sampled_from([LENGTH, LENGTH / 2]))
+    @step(worker=workers, length=st.sampled_from([LEASE_LENGTH, LEASE_LENGTH / 2]))
     def renew(self, worker: str, length: float) -> None:
         """Renew all leases that the worker believes it has."""
         leases = list(self.leases[worker].values())
@@ -57,7 +57,10 @@ class DeliverSteps(PeopleSteps):
         given = leases if all_of_it else leases[:1]
         self.ask(lambda side: side.store.release(given))
 
-    @step(seconds=st.sampled_from([LENGTH * 0.4, LENGTH * 0.7, LENGTH * 1.2]), heir=workers)
+    @step(
+        seconds=st.sampled_from([LEASE_LENGTH * 0.4, LEASE_LENGTH * 0.7, LEASE_LENGTH * 1.2]),
+        heir=workers,
+    )
     def let_lease_time_pass(self, seconds: float, heir: str) -> None:
         """Let some or all leases expire; then one of the workers takes them."""
         self.lease_time += seconds
@@ -65,7 +68,7 @@ class DeliverSteps(PeopleSteps):
         self.lease(heir)
 
     @step(worker=workers)
-    def look_at_what_woke(self, worker: str) -> None:
+    def read_woken_lanes(self, worker: str) -> None:
         """Read the woken lanes of a worker's shards."""
         leases = list(self.leases[worker].values())
         self.ask(lambda side: _lanes(side, leases))
@@ -95,7 +98,7 @@ class DeliverSteps(PeopleSteps):
                 before=before,
                 due_after=self.now - since,
             )
-            for endpoint in [self.one(self.endpoints, which)]
+            for endpoint in [self.pick_one(self.endpoints, which)]
             for stream in Stream
         ]
         self._fetch(wants, 0.0)
@@ -112,8 +115,11 @@ class DeliverSteps(PeopleSteps):
         self, worker: str, which: list[int], ending: Ending, tries: int, epochs: int
     ) -> None:
         """Settle deliveries fetched at any time, sometimes with wrong tries or an old epoch."""
-        due = {(one.lane, one.seq, one.resend): one for one in self.some(self.due, which)}
-        settlements = [self._settlement(one, ending, tries) for one in due.values()]
+        due = {
+            (delivery.lane, delivery.seq, delivery.resend): delivery
+            for delivery in self.pick_some(self.due, which)
+        }
+        settlements = [self._settlement(delivery, ending, tries) for delivery in due.values()]
         self._settle(worker, settlements, epochs)
 
     @step(worker=workers, which=few, standing=st.none() | st.sampled_from(Standing), failures=picks)
@@ -123,46 +129,46 @@ class DeliverSteps(PeopleSteps):
         """Save what lanes have learned, and perhaps a new standing of their endpoints."""
         if standing is Standing.DELETED:
             standing = Standing.PARKED
-        known = Known(pace=b"\x00", origin="https://a.example", failures=failures)
+        learned = Known(pace=b"\x00", origin="https://a.example", failures=failures)
         changes = [
             Change(
                 lane=endpoint.lane,
                 epoch=self._epoch(worker, endpoint.lane),
                 at=self.now,
-                known=known if failures else None,
+                known=learned if failures else None,
                 standing=standing,
                 notices=(self._notice(endpoint),) if standing else (),
             )
-            for endpoint in self.some(self.endpoints, which)
+            for endpoint in self.pick_some(self.endpoints, which)
         ]
         leases = list(self.leases[worker].values())
-        self.ask(lambda side: side.store.settle([], side.there(changes), leases))
+        self.ask(lambda side: side.store.settle([], side.to_store(changes), leases))
 
     @step(often=2, worker=workers, which=few, emptied=st.booleans(), short=st.booleans())
     def rest(self, worker: str, which: list[int], *, emptied: bool, short: bool) -> None:
         """Put lanes to rest if possible; with `short`, the owner has missed the last delivery."""
         for stream in Stream if emptied else ():
-            self._send(worker, self._wants(which, stream, LOTS), ("delivered", 0.0))
-        endpoints = self.some(self.endpoints, which)
+            self._send(worker, self._wants(which, stream, HIGH_LIMIT), ("delivered", 0.0))
+        endpoints = self.pick_some(self.endpoints, which)
         leases = list(self.leases[worker].values())
         self.ask(lambda side: _rested(side, endpoints, leases, short=short))
 
     @step(worker=workers, which=few, short=st.booleans())
     def doze(self, worker: str, which: list[int], *, short: bool) -> None:
         """Ask for a wake-up at the next delivery of these lanes, though others may be live."""
-        endpoints = self.some(self.endpoints, which)
+        endpoints = self.pick_some(self.endpoints, which)
         leases = list(self.leases[worker].values())
         self.ask(lambda side: _dozed(side, endpoints, leases, short=short))
 
     @step(worker=workers, which=picks, age=offsets, limit=st.integers(1, 3))
     def expire(self, worker: str, which: int, age: float, limit: int) -> None:
         """End deliveries that are too old."""
-        endpoint = self.one(self.endpoints, which)
+        endpoint = self.pick_one(self.endpoints, which)
         lease = self._lease(worker, endpoint.application)
         if lease is not None:
             self.ask(
                 lambda side: side.store.expire(
-                    side.there(Lane(endpoint.lane)),
+                    side.to_store(Lane(endpoint.lane)),
                     accepted_before=self.now - age,
                     now=self.now,
                     limit=limit,
@@ -170,12 +176,24 @@ class DeliverSteps(PeopleSteps):
                 )
             )
 
-    @step(often=2, worker=workers, which=picks, work=works, limit=st.integers(1, 4), wanted=replays)
+    @step(
+        often=2,
+        worker=workers,
+        which=picks,
+        work=works,
+        limit=st.integers(1, 4),
+        replay_filter=replays,
+    )
     def do_all_of_a_new_task(
-        self, worker: str, which: int, work: Work, limit: int, wanted: ReplayFilter | None = None
+        self,
+        worker: str,
+        which: int,
+        work: Work,
+        limit: int,
+        replay_filter: ReplayFilter | None = None,
     ) -> None:
         """Add a task and run it to its end, if the worker may."""
-        self.add_a_task(which, work, since=LENGTH, until=None, wanted=wanted)
+        self.add_a_task(which, work, since=LEASE_LENGTH, until=None, replay_filter=replay_filter)
         self.do_a_task(worker, limit, forget=False)
 
     @step(worker=workers, limit=st.integers(1, 4), forget=st.booleans())
@@ -190,13 +208,13 @@ class DeliverSteps(PeopleSteps):
             )
 
     def _wants(self, which: list[int], stream: Stream, limit: int) -> list[Want]:
-        endpoints = self.some(self.endpoints, which)
-        return [Want(lane=one.lane, stream=stream, limit=limit) for one in endpoints]
+        endpoints = self.pick_some(self.endpoints, which)
+        return [Want(lane=endpoint.lane, stream=stream, limit=limit) for endpoint in endpoints]
 
     def _fetch(self, wants: Sequence[Want], at: float) -> list[Due]:
         now = self.now + at
         fetched = self.ask(
-            lambda side: side.store.fetch(side.there(wants), now=now, most_bytes=PLENTY)
+            lambda side: side.store.fetch(side.to_store(wants), now=now, most_bytes=PLENTY_OF_BYTES)
         )
         due = fetched.due if fetched else []
         self.due += due
@@ -204,28 +222,31 @@ class DeliverSteps(PeopleSteps):
 
     def _send(self, worker: str, wants: Sequence[Want], ending: Ending) -> None:
         due = self._fetch(wants, 5.0)
-        self._settle(worker, [self._settlement(one, ending, 0) for one in due])
+        self._settle(worker, [self._settlement(delivery, ending, 0) for delivery in due])
 
     def _settle(
         self, worker: str, settlements: Sequence[Settlement | Resent], epochs: int = 0
     ) -> None:
         """Settle as a worker, with the lease's epoch minus `epochs`."""
-        sent = [replace(one, epoch=self._epoch(worker, one.lane) - epochs) for one in settlements]
+        sent = [
+            replace(settlement, epoch=self._epoch(worker, settlement.lane) - epochs)
+            for settlement in settlements
+        ]
         leases = list(self.leases[worker].values())
-        self.ask(lambda side: side.store.settle(side.there(sent), [], leases))
+        self.ask(lambda side: side.store.settle(side.to_store(sent), [], leases))
 
     async def _finished(
         self, side: Side, task: Task, *, limit: int, lease: Lease, forget: bool
     ) -> Task:
-        first = last = side.there(task)
-        for _ in range(LOTS):
+        first = last = side.to_store(task)
+        for _ in range(HIGH_LIMIT):
             handed = first if forget else last
             after = await side.store.advance(handed, now=self.now, limit=limit, lease=lease)
             assert after.done - last.done <= limit  # noqa: S101  it is a test
             if after.finished_at is not None or after == last:
                 return after
             last = after
-        raise AssertionError(f"it does not come to an end: {last}")
+        raise AssertionError(f"the task does not finish: {last}")
 
     def _settlement(self, due: Due, ending: Ending, tries: int) -> Settlement | Resent:
         how, wait = ending
@@ -260,7 +281,9 @@ class DeliverSteps(PeopleSteps):
 
     def _epoch(self, worker: str, lane: int) -> int:
         """Return the epoch of the worker's lease for a lane; 0 if it never had one."""
-        (application,) = {one.application for one in self.endpoints if one.lane == lane}
+        (application,) = {
+            endpoint.application for endpoint in self.endpoints if endpoint.lane == lane
+        }
         lease = self._lease(worker, application)
         return 0 if lease is None else lease.epoch
 
@@ -269,7 +292,7 @@ class DeliverSteps(PeopleSteps):
 
 
 async def _leased(side: Side, worker: str) -> list[Lease]:
-    leases = await side.store.lease(worker, most=SHARDS, length=LENGTH)
+    leases = await side.store.lease(worker, most=SHARDS, length=LEASE_LENGTH)
     return sorted(leases, key=lambda lease: lease.shard)
 
 
@@ -282,8 +305,8 @@ async def _renewed(
 
 async def _lanes(side: Side, leases: Sequence[Lease]) -> list[list[Lane]]:
     shards = [lease.shard for lease in leases]
-    found = [await side.store.awake(shards), await side.store.woken(leases)]
-    return [sorted(map(Lane, lanes)) for lanes in found]
+    answers = [await side.store.awake(shards), await side.store.woken(leases)]
+    return [sorted(map(Lane, lanes)) for lanes in answers]
 
 
 async def _rested(
@@ -302,5 +325,7 @@ async def _dozed(
 
 async def _added(side: Side, endpoints: Sequence[Endpoint], *, short: bool) -> dict[int, int]:
     """Return how many deliveries were added to each lane; with `short`, one less."""
-    rows = [await side.store.get(Lanes(one.application), one.id) for one in endpoints]
+    rows = [
+        await side.store.get(Lanes(endpoint.application), endpoint.id) for endpoint in endpoints
+    ]
     return {row.lane: row.added - short for row in rows}

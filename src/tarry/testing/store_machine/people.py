@@ -15,10 +15,10 @@ from tarry.service.store.contract import Retention
 from tarry.service.store.kinds import Applications, Endpoints, Messages
 from tarry.testing.samples import ENVIRONMENT
 from tarry.testing.store_machine.sides import Side
-from tarry.testing.store_machine.state import LOTS, Machine
+from tarry.testing.store_machine.state import HIGH_LIMIT, Machine
 from tarry.testing.store_machine.step import step
 
-MOST = 4
+MOST_OF_EACH = 4
 """The most applications, and the most endpoints: with few of them, more happens to each."""
 
 picks = st.integers(0, 15)
@@ -66,7 +66,7 @@ class PeopleSteps(Machine):
     @step(uid=names)
     def put_an_application(self, uid: str | None) -> None:
         """Create an application, if its uid is free and there are few."""
-        if len(self.applications) == MOST:
+        if len(self.applications) == MOST_OF_EACH:
             return
         application = Application(
             id=self.id("app_"),
@@ -77,18 +77,18 @@ class PeopleSteps(Machine):
             updated_at=self.now,
         )
         self.ask(lambda side: side.store.put(application))
-        found = self.ask(lambda side: side.store.get(Applications(ENVIRONMENT), application.id))
-        if found is not None:
-            self.applications.append(found)
+        stored = self.ask(lambda side: side.store.get(Applications(ENVIRONMENT), application.id))
+        if stored is not None:
+            self.applications.append(stored)
 
     @step(which=picks, uid=names, rate=st.none() | st.just(2.5))
     def change_an_application(self, which: int, uid: str | None, rate: float | None) -> None:
         """Change an application's uid, if the new one is free, and its rate."""
-        known = self.one(self.applications, which)
-        found = self.ask(lambda side: side.store.get(Applications(ENVIRONMENT), known.id))
-        if found is None:
+        application = self.pick_one(self.applications, which)
+        stored = self.ask(lambda side: side.store.get(Applications(ENVIRONMENT), application.id))
+        if stored is None:
             return
-        changed = replace(found, uid=uid, rate=rate, updated_at=self.now)
+        changed = replace(stored, uid=uid, rate=rate, updated_at=self.now)
         self.ask(lambda side: side.store.put(changed))
         self.ask(lambda side: side.store.get(Applications(ENVIRONMENT), uid or changed.id))
 
@@ -96,7 +96,7 @@ class PeopleSteps(Machine):
     def delete_an_application(self, which: int, *, sure: bool) -> None:
         """Delete an application with its endpoints, in one of ten cases."""
         if sure:
-            application = self.one(self.applications, which)
+            application = self.pick_one(self.applications, which)
             self.ask(
                 lambda side: side.store.delete(
                     Applications(application.environment), application.id, now=self.now
@@ -120,9 +120,9 @@ class PeopleSteps(Machine):
         sealed: bool,
     ) -> None:
         """Create an endpoint, if its application exists, its uid is free and there are few."""
-        if len(self.endpoints) == MOST:
+        if len(self.endpoints) == MOST_OF_EACH:
             return
-        application = self.one(self.applications, of)
+        application = self.pick_one(self.applications, of)
         endpoint = Endpoint(
             id=self.id("ep_"),
             application=application.id,
@@ -141,14 +141,14 @@ class PeopleSteps(Machine):
     @step(which=picks, uid=names, standing=standings)
     def put_an_old_copy(self, which: int, uid: str | None, standing: Standing) -> None:
         """Write an outdated copy of an endpoint with another standing, perhaps a deleted one."""
-        old = self.one(self.endpoints, which)
+        old = self.pick_one(self.endpoints, which)
         changed = replace(old, uid=uid, standing=standing, updated_at=self.now)
-        self.ask(lambda side: side.store.put(side.there(changed)))
+        self.ask(lambda side: side.store.put(side.to_store(changed)))
 
     @step(which=picks, uid=names, standing=standings)
     def change_an_endpoint(self, which: int, uid: str | None, standing: Standing) -> None:
         """Change an endpoint's uid and standing, perhaps to deleted."""
-        old, at = self.one(self.endpoints, which), self.now
+        old, at = self.pick_one(self.endpoints, which), self.now
         self.ask(
             lambda side: side.store.change(
                 Endpoints(old.application),
@@ -160,7 +160,7 @@ class PeopleSteps(Machine):
     @step(which=picks)
     def delete_an_endpoint(self, which: int) -> None:
         """Delete an endpoint, if it still exists."""
-        gone = self.one(self.endpoints, which)
+        gone = self.pick_one(self.endpoints, which)
         kind = Endpoints(gone.application)
         self.ask(lambda side: side.store.delete(kind, gone.id, now=self.now))
 
@@ -189,17 +189,17 @@ class PeopleSteps(Machine):
     @step(which=picks, where=picks)
     def resend_a_message(self, which: int, where: int) -> None:
         """Request one more attempt, if the message belongs to the endpoint's application."""
-        endpoint = self.one(self.endpoints, where)
+        endpoint = self.pick_one(self.endpoints, where)
         _, message = self._message(0, which)
         resend = self.id("resend_")
-        self.ask(lambda side: side.store.resend(side.there(endpoint), message, resend=resend))
+        self.ask(lambda side: side.store.resend(side.to_store(endpoint), message, resend=resend))
 
     @step(
         which=picks,
         work=works,
         since=offsets,
         until=st.none() | offsets,
-        wanted=replays,
+        replay_filter=replays,
     )
     def add_a_task(
         self,
@@ -207,10 +207,10 @@ class PeopleSteps(Machine):
         work: Work,
         since: float,
         until: float | None,
-        wanted: ReplayFilter | None = None,
+        replay_filter: ReplayFilter | None = None,
     ) -> None:
         """Add a task for the lane of an endpoint, or for the messages of its application."""
-        endpoint = self.one(self.endpoints, which)
+        endpoint = self.pick_one(self.endpoints, which)
         bounded = work is not Work.DISCARD
         on_lane = work is not Work.PURGE_CONTENT
         task = Task(
@@ -222,10 +222,10 @@ class PeopleSteps(Machine):
             lane=endpoint.lane if on_lane else 0,
             since=self.now - since * 2 if bounded else 0.0,
             until=self.now - until if bounded and until is not None else None,
-            wanted=wanted if work is Work.BULK_REPLAY else None,
+            wanted=replay_filter if work is Work.BULK_REPLAY else None,
             created_at=self.now,
         )
-        self.ask(lambda side: side.store.add_task(side.there(task)))
+        self.ask(lambda side: side.store.add_task(side.to_store(task)))
         self.tasks.append(task)
 
     @step(
@@ -259,11 +259,11 @@ class PeopleSteps(Machine):
 
     def _message(self, of: int, which: int) -> tuple[str, str]:
         """Return an application, and a message that may belong to it."""
-        message = self.one(self.messages, which) if self.messages else "msg_none"
-        return self.one(self.applications, of).id, message
+        message = self.pick_one(self.messages, which) if self.messages else "msg_none"
+        return self.pick_one(self.applications, of).id, message
 
     def _new(self, draft: Draft) -> NewMessage:
-        of, event_type, to, key, event_id, fingerprint, delay, kept = draft
+        of, event_type, to, key, event_id, fingerprint, delay, keep_for = draft
         message = Message(
             id=self.id("msg_"),
             application=self.applications[of % len(self.applications)].id,
@@ -273,8 +273,8 @@ class PeopleSteps(Machine):
             event_id=event_id,
             accepted_at=self.now,
             deliver_at=None if delay is None else self.now + delay,
-            payload_until=None if kept is None else self.now + kept,
-            content_type=None if kept is None else f"text/x-{kept}",
+            payload_until=None if keep_for is None else self.now + keep_for,
+            content_type=None if keep_for is None else f"text/x-{keep_for}",
         )
         return NewMessage(message, key, fingerprint)
 
@@ -284,7 +284,7 @@ async def _added(side: Side, messages: Sequence[NewMessage]) -> list[object]:
 
 
 async def _swept(side: Side, retention: Retention) -> bool:
-    for _ in range(LOTS):
+    for _ in range(HIGH_LIMIT):
         if not await side.store.sweep(retention, limit=3):
             return True
     return False

@@ -31,25 +31,25 @@ class Run(Protocol):
 
 
 class Side:
-    """One of the two stores. `there` translates to its numbers, `back` to the model's."""
+    """One of the two stores. `to_store` translates lane numbers to its own, `to_model` back."""
 
     def __init__(self, store: Store, *, same_numbers: bool) -> None:
         self.store = store
         self._same_numbers = same_numbers
-        self._there: dict[int, int] = {}
-        self._back: dict[int, int] = {}
+        self._to_store: dict[int, int] = {}
+        self._to_model: dict[int, int] = {}
 
     def learn(self, lane: int, number: int) -> None:
         """Record the number that a lane of the model has here."""
-        self._there[lane], self._back[number] = number, lane
+        self._to_store[lane], self._to_model[number] = number, lane
 
-    def there(self, value: Value) -> Value:
+    def to_store(self, value: Value) -> Value:
         """Translate a value of the model into this store's numbers."""
-        return value if self._same_numbers else _renumber(value, self._there)
+        return value if self._same_numbers else _renumber(value, self._to_store)
 
-    def back(self, value: Value) -> Value:
+    def to_model(self, value: Value) -> Value:
         """Translate a value of this store into the model's numbers."""
-        return value if self._same_numbers else _renumber(value, self._back)
+        return value if self._same_numbers else _renumber(value, self._to_model)
 
 
 class Sides:
@@ -66,9 +66,9 @@ class Sides:
         model, real = (self._run(_answer(side, call)) for side in (self.model, self.real))
         if isinstance(model, Struct) and "lane" in model.__struct_fields__:
             self._meet(model, real)
-        found = self.real.back(real)
-        self.agree = self.agree and _plain(found) == _plain(model)
-        assert self.agree, f"the model says {model!r}, the store {found!r}"  # noqa: S101  it is a test
+        translated = self.real.to_model(real)
+        self.agree = self.agree and _plain(translated) == _plain(model)
+        assert self.agree, f"the model says {model!r}, the store {translated!r}"  # noqa: S101  it is a test
         return model
 
     def _meet(self, model: Any, real: Any) -> None:  # noqa: ANN401  anything with a lane

@@ -38,8 +38,8 @@ from tarry.testing.samples import ALL_SHARDS, ENVIRONMENT, NOON
 from tarry.testing.store_machine.sides import Lane, Run, Side, Sides
 
 WORKERS = ("worker-1", "worker-2")
-LOTS = 10_000
-ALL, NEWEST = Cut(limit=LOTS), Cut(limit=LOTS, descending=True)
+HIGH_LIMIT = 10_000
+ALL, NEWEST = Cut(limit=HIGH_LIMIT), Cut(limit=HIGH_LIMIT, descending=True)
 CUTS = (NEWEST, Cut(limit=2), Cut(limit=3, back=True))
 MESSAGES = (
     MessageFilter(),
@@ -74,7 +74,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.now = NOON
         self.lease_time = 0.0
-        self.made = 0
+        self.ids_created = 0
         self.opened = self.open()
         model = MemoryStore(lambda: self.lease_time)
         self.sides = Sides(model, self.opened.store, self.opened.run)
@@ -93,17 +93,17 @@ class Machine(RuleBasedStateMachine):
 
     def id(self, prefix: str) -> str:
         """Return an id that is the same whenever the same steps are done."""
-        self.made += 1
-        return make(prefix, now=NOON + (self.made + 0.5) / 1000, entropy=bytes(19))
+        self.ids_created += 1
+        return make(prefix, now=NOON + (self.ids_created + 0.5) / 1000, entropy=bytes(19))
 
-    def one(self, things: Sequence[Thing], pick: int) -> Thing:
+    def pick_one(self, things: Sequence[Thing], pick: int) -> Thing:
         """Return the thing at this position, counted around the list."""
         return things[pick % len(things)]
 
-    def some(self, things: Sequence[Thing], picks: Iterable[int]) -> list[Thing]:
+    def pick_some(self, things: Sequence[Thing], picks: Iterable[int]) -> list[Thing]:
         """Return the things at these positions, each once."""
-        places = {pick % len(things) for pick in picks} if things else set()
-        return [things[place] for place in sorted(places)]
+        positions = {pick % len(things) for pick in picks} if things else set()
+        return [things[position] for position in sorted(positions)]
 
     def teardown(self) -> None:
         """Check at the end that all rows are the same and the counts are right."""
@@ -125,8 +125,8 @@ async def _everything(side: Side) -> list[object]:
         sorted([environment.id for environment in await store.read(Environments())]),
         (await store.page(Applications(ENVIRONMENT), ALL)).entries,
         (await store.page(Tasks(ENVIRONMENT), NEWEST)).entries,
-        await store.read(Notices(limit=LOTS)),
-        await store.read(SealedEndpoints(limit=LOTS)),
+        await store.read(Notices(limit=HIGH_LIMIT)),
+        await store.read(SealedEndpoints(limit=HIGH_LIMIT)),
         sorted(map(Lane, await store.awake(ALL_SHARDS))),
     ]
 
@@ -135,11 +135,11 @@ async def _history(side: Side, application: str) -> list[object]:
     store = side.store
     return [
         [
-            await store.page(Messages(application, wanted), cut)
+            await store.page(Messages(application, message_filter), cut)
             for cut in CUTS
-            for wanted in MESSAGES
+            for message_filter in MESSAGES
         ],
-        await store.read(Undelivered(application, limit=LOTS)),
+        await store.read(Undelivered(application, limit=HIGH_LIMIT)),
         (await store.page(Endpoints(application), ALL)).entries,
         await store.read(AllTasksOf(application)),
     ]
@@ -150,16 +150,18 @@ async def _lane(side: Side, endpoint: Endpoint) -> list[object]:
     row = await store.get(Lanes(endpoint.application), endpoint.id)
     counts = await store.counts(row.lane)
     live = sum(count for state, count in counts.items() if state in LIVE)
-    assert row.waiting == live, f"{row.waiting} are said to wait, {live} do"  # noqa: S101  a test
+    assert row.waiting == live, f"{row.waiting} are counted as live, {live} are"  # noqa: S101  a test
     here = row.endpoint
     return [
         row,
         {state: count for state, count in counts.items() if count},
         await store.read(Undelivered(here.application, lane=here.lane, limit=3)),
         [
-            await store.page(DeliveriesTo(here, DeliveryFilter(message=wanted, states=states)), cut)
+            await store.page(
+                DeliveriesTo(here, DeliveryFilter(message=message_filter, states=states)), cut
+            )
             for cut in CUTS
-            for wanted in MESSAGES
+            for message_filter in MESSAGES
             for states in STATES
         ],
         [

@@ -22,7 +22,7 @@ async def _close(line: Line) -> None:
 
 
 Break = Callable[[Line], Awaitable[None]]
-WAYS: tuple[tuple[str, str, Break], ...] = (
+KINDS_OF_BREAK: tuple[tuple[str, str, Break], ...] = (
     ("reset", "resets the connection", _reset),
     ("close", "closes the connection in good order", _close),
 )
@@ -50,7 +50,7 @@ def _breaking(
 
 
 def _at_once(name: str, does: str, break_off: Break) -> None:
-    @BREAKS.add(f"{name}-at-once", f"{does} as soon as it stands", Kind.TRANSIENT, unheard=True)
+    @BREAKS.add(f"{name}-at-once", f"{does} as soon as it is open", Kind.TRANSIENT, unheard=True)
     async def at_once(line: Line) -> None:
         await break_off(line)
 
@@ -78,7 +78,7 @@ def _when_kept(name: str, does: str, break_off: Break) -> None:
         await break_off(line)
 
 
-for _name, _does, _break_off in WAYS:
+for _name, _does, _break_off in KINDS_OF_BREAK:
     _at_once(_name, _does, _break_off)
     for _where, _when, _half, _endings in HALVES:
         _breaking(f"{_name}-{_where}", f"{_does} {_when}", _break_off, _half, _endings)

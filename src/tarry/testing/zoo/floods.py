@@ -11,8 +11,8 @@ OK = b"HTTP/1.1 200 OK\r\n"
 KB = 1024
 PIECE = b"x" * 64 * KB
 TEN_GB = 10 * KB**3
-BOMB = 300
-"""The unpacked size of a bomb in megabytes; packed, it is about a thousandth of that."""
+BOMB_MEGABYTES = 300
+"""The unpacked size of a bomb; packed, it is about a thousandth of that."""
 
 
 @FLOODS.add("endless-body", "sends a body without a length and without an end", 200, cut=True)
@@ -60,10 +60,12 @@ async def huge_chunk(line: Line) -> None:
 def _bomb(encoding: str, begin: bytes) -> None:
     """Add a bomb. Its checksum is wrong, but a sender that notices has unpacked all of it."""
     packer = zlib.compressobj(level=9, wbits=-15)
-    one = packer.compress(bytes(KB**2)) + packer.flush(zlib.Z_FULL_FLUSH)
-    packed = begin + one * BOMB + packer.flush() + bytes(8)
+    packed_megabyte = packer.compress(bytes(KB**2)) + packer.flush(zlib.Z_FULL_FLUSH)
+    packed = begin + packed_megabyte * BOMB_MEGABYTES + packer.flush() + bytes(8)
 
-    @FLOODS.add(f"{encoding}-bomb", f"sends {BOMB} MB packed with {encoding}", 200, cut=True)
+    @FLOODS.add(
+        f"{encoding}-bomb", f"sends {BOMB_MEGABYTES} MB packed with {encoding}", 200, cut=True
+    )
     async def bomb(line: Line) -> None:
         head = b"content-encoding: %b\r\ncontent-length: %d\r\n\r\n"
         await line.send(OK + head % (encoding.encode(), len(packed)))

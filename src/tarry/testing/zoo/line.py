@@ -42,7 +42,7 @@ class Line:
         self._writer = writer
         self._requests = RequestReader()
 
-    async def asked(self) -> Asked | None:
+    async def next_request(self) -> Asked | None:
         """Read the next request; None if the sender has closed the connection."""
         request = await read_request(self._requests, self._reader)
         if request is None:

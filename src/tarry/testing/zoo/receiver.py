@@ -21,8 +21,8 @@ from tarry.testing.zoo.line import Asked, Line
 CALM = "/calm"
 TRAP = "/trap"
 """Where the redirects lead that a sender must not follow; requests to it are answered correctly."""
-ROOM = 1024
-MOST_HEAD = 64 * 1024
+ACCEPT_QUEUE = 1024
+LONGEST_HEAD = 64 * 1024
 
 
 class Receiver:
@@ -41,10 +41,10 @@ class Receiver:
         self._ready = Event()
         self._sockets = ExitStack()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._taken: set[socket.socket] = set()
+        self._accepted: set[socket.socket] = set()
 
     def __enter__(self) -> Self:
-        listener = self._listen(0 if self.behaviour.unaccepted else ROOM)
+        listener = self._listen(0 if self.behaviour.unaccepted else ACCEPT_QUEUE)
         host = HOST if self.behaviour.scheme == "https" else ADDRESS
         base = f"{self.behaviour.scheme}://{host}:{listener.getsockname()[1]}"
         self._listeners = [(listener, False)]
@@ -52,7 +52,7 @@ class Receiver:
         if self.behaviour.unaccepted:
             self._fill(listener)
         if self.behaviour.unheard or self.behaviour.scheme == "https":
-            beside = self._listen(ROOM)
+            beside = self._listen(ACCEPT_QUEUE)
             self._listeners.append((beside, True))
             self.calm_url = f"http://{ADDRESS}:{beside.getsockname()[1]}{CALM}"
         self._thread.start()
@@ -83,7 +83,7 @@ class Receiver:
 
     def _run(self) -> None:
         asyncio.run(self._serve())
-        for sock in self._taken:  # a task cancelled before its first step has closed nothing
+        for sock in self._accepted:  # a task cancelled before its first step has closed nothing
             sock.close()
 
     async def _serve(self) -> None:
@@ -91,7 +91,7 @@ class Receiver:
         self._closing = asyncio.Event()
         for listener, calm in self._listeners:
             if calm or not self.behaviour.unaccepted:
-                self._loop.add_reader(listener, self._take, listener, calm)
+                self._loop.add_reader(listener, self._accept, listener, calm)
         self._ready.set()
         await self._closing.wait()
         for listener, _ in self._listeners:
@@ -101,11 +101,11 @@ class Receiver:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    def _take(self, listener: socket.socket, calm: bool) -> None:  # noqa: FBT001  called by the event loop
+    def _accept(self, listener: socket.socket, calm: bool) -> None:  # noqa: FBT001  called by the event loop
         with suppress(BlockingIOError):  # the client may have gone already
             sock, _ = listener.accept()
             sock.settimeout(0)
-            self._taken.add(sock)
+            self._accepted.add(sock)
             task = self._loop.create_task(self._meet(sock, calm=calm))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -121,10 +121,10 @@ class Receiver:
                 await self._converse(line, calm=calm)
             finally:
                 line.drop()
-        self._taken.discard(sock)
+        self._accepted.discard(sock)
 
     async def _open(self, sock: socket.socket, *, calm: bool) -> Line:
-        reader = asyncio.StreamReader(limit=MOST_HEAD)
+        reader = asyncio.StreamReader(limit=LONGEST_HEAD)
         protocol = asyncio.StreamReaderProtocol(reader)
         shown = None if calm else self.behaviour.certificate
         transport, _ = await self._loop.connect_accepted_socket(
@@ -137,10 +137,10 @@ class Receiver:
         if self.behaviour.unheard and not calm:
             await self.behaviour.play(line)
             return
-        while not line.over and (asked := await line.asked()):
-            self.requests.append(asked)
-            if calm or asked.path in {CALM, TRAP}:
-                await line.send(response(200, body=asked.body))
+        while not line.over and (request := await line.next_request()):
+            self.requests.append(request)
+            if calm or request.path in {CALM, TRAP}:
+                await line.send(response(200, body=request.body))
             else:
                 await self.behaviour.play(line)
             line.answered += 1

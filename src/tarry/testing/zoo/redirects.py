@@ -18,13 +18,17 @@ ELSEWHERE = {
 }
 
 
-def _redirect(name: str, does: str, status: int, place: str) -> None:
+def _redirect(name: str, does: str, status: int, location: str) -> None:
     @REDIRECTS.add(name, does, status)
     async def redirect(line: Line) -> None:
-        where = line.url.removesuffix("/hook") + place if place in {"/trap", "/hook"} else place
+        target = (
+            line.url.removesuffix("/hook") + location
+            if location in {"/trap", "/hook"}
+            else location
+        )
         await line.send(
             b"HTTP/1.1 %d Elsewhere\r\nlocation: %b\r\ncontent-length: 0\r\n\r\n"
-            % (status, where.encode())
+            % (status, target.encode())
         )
 
 

@@ -16,7 +16,7 @@ async def _never(line: Line) -> None:
 SLOW.put(
     Behaviour(
         name="hang-before-accept",
-        does="takes no connection: the line in front of its door is full",
+        does="accepts no connection, because its accept queue is full",
         endings=frozenset({Kind.TIMEOUT}),
         play=_never,
         unheard=True,
@@ -25,7 +25,7 @@ SLOW.put(
 )
 
 
-@SLOW.add("hang-after-accept", "takes the connection, reads nothing", Kind.TIMEOUT, unheard=True)
+@SLOW.add("hang-after-accept", "accepts the connection, reads nothing", Kind.TIMEOUT, unheard=True)
 async def hang_after_accept(line: Line) -> None:
     """Read nothing; a small request still fits into the sockets' buffers."""
     await line.ignore()

@@ -40,7 +40,7 @@ class StepsBeforeTaking(Shaky):
 
 def owner_of(service: VirtualService, signals: Signals) -> Owner:
     """Of the shards of a dispatcher, asked by hand."""
-    dispatcher, store = service.dispatcher, service.seen
+    dispatcher, store = service.dispatcher, service.dispatcher_store
     context, work, shards = dispatcher.context, dispatcher.work, dispatcher.shards
     sleep = Sleep(store, context, work, shards)
     return Owner(

@@ -26,7 +26,7 @@ from tarry.testing.samples import (
     postponed,
     put_back,
 )
-from tarry.testing.store_contract.scene import PLENTY, Scene
+from tarry.testing.store_contract.scene import PLENTY_OF_BYTES, Scene
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -80,7 +80,7 @@ class People:
         lanes = [endpoint.lane for endpoint in self.scene.endpoints]
         streams = (Stream.READY, Stream.RESEND)
         wants = [Want(lane=lane, stream=stream, limit=4) for lane in lanes for stream in streams]
-        found = await self.store.fetch(wants, now=NOON, most_bytes=PLENTY)
+        found = await self.store.fetch(wants, now=NOON, most_bytes=PLENTY_OF_BYTES)
         settled = [self._settled(due) for due in [*found.due, *self.before]]
         self.before = found.due[:6]  # answered late: much has happened to them by then
         self.chance.shuffle(settled)

@@ -10,7 +10,7 @@ from tarry.service.model.application import SHARDS
 from tarry.service.store.postgres.database.part import held
 from tarry.service.store.postgres.store import CONNECTIONS, PostgresStore
 from tarry.testing.samples import ALL_SHARDS, delivered
-from tarry.testing.store_contract.scene import LENGTH, WORKER, Scene
+from tarry.testing.store_contract.scene import LEASE_LENGTH, WORKER, Scene
 from tests.service.store.postgres.waiting import someone_waits
 
 pytestmark = pytest.mark.anyio
@@ -40,9 +40,9 @@ async def test_a_shard_whose_owner_is_writing_is_not_taken_even_when_its_time_is
     async with writing(scene, tarry_url):
         with psycopg.connect(tarry_url) as moving:
             moving.execute("UPDATE tarry.shard SET until = '-infinity'")
-        taken = await store.lease("worker-2", most=SHARDS, length=LENGTH)
+        taken = await store.lease("worker-2", most=SHARDS, length=LEASE_LENGTH)
         assert {lease.shard for lease in taken} == set(ALL_SHARDS) - {scene.lease.shard}
-    (late,) = await store.lease("worker-2", most=SHARDS, length=LENGTH)
+    (late,) = await store.lease("worker-2", most=SHARDS, length=LEASE_LENGTH)
     assert late.shard == scene.lease.shard
 
 
@@ -51,10 +51,10 @@ async def test_a_lease_is_renewed_while_its_owner_is_writing_and_kept_from_other
 ) -> None:
     async with writing(scene, tarry_url):
         async with asyncio.timeout(120):
-            assert await store.renew(WORKER, scene.leases, length=LENGTH) == scene.leases
+            assert await store.renew(WORKER, scene.leases, length=LEASE_LENGTH) == scene.leases
         with psycopg.connect(tarry_url) as moving:
             moving.execute("UPDATE tarry.shard SET until = '-infinity'")
-        taken = await store.lease("worker-2", most=SHARDS, length=LENGTH)
+        taken = await store.lease("worker-2", most=SHARDS, length=LEASE_LENGTH)
         assert scene.lease.shard not in {lease.shard for lease in taken}
 
 
@@ -66,7 +66,7 @@ async def test_a_shard_is_given_back_when_what_is_being_written_is_written(
         await someone_waits(tarry_url)
         assert not giving.done()
     await giving
-    assert len(await store.lease("worker-2", most=SHARDS, length=LENGTH)) == SHARDS
+    assert len(await store.lease("worker-2", most=SHARDS, length=LEASE_LENGTH)) == SHARDS
 
 
 async def test_whoever_checks_a_lease_while_it_is_taken_over_waits_and_has_lost_it(
@@ -90,7 +90,7 @@ async def test_two_who_take_at_once_get_different_shards(
     other = await PostgresStore.open(tarry_url)
     taken = await asyncio.gather(
         *(
-            one.lease(f"worker-{number}", most=20, length=LENGTH)
+            one.lease(f"worker-{number}", most=20, length=LEASE_LENGTH)
             for number, one in enumerate((store, other) * 2)
         )
     )
@@ -102,10 +102,10 @@ async def test_two_who_take_at_once_get_different_shards(
 async def test_a_worker_that_is_long_dead_is_forgotten(
     store: PostgresStore, tarry_url: str
 ) -> None:
-    await store.lease("dead", most=0, length=LENGTH)
+    await store.lease("dead", most=0, length=LEASE_LENGTH)
     with psycopg.connect(tarry_url) as connection:
         connection.execute("UPDATE tarry.worker SET until = until - interval '2 hours'")
-    await store.lease(WORKER, most=1, length=LENGTH)
+    await store.lease(WORKER, most=1, length=LEASE_LENGTH)
     with psycopg.connect(tarry_url) as connection:
         assert connection.execute("SELECT id FROM tarry.worker").fetchall() == [(WORKER,)]
 
@@ -146,9 +146,9 @@ async def test_leases_are_kept_while_reads_use_all_connections(
         ]
         await someone_waits(tarry_url)
         async with asyncio.timeout(120):
-            kept = await store.renew(WORKER, scene.leases, length=LENGTH)
+            kept = await store.renew(WORKER, scene.leases, length=LEASE_LENGTH)
             assert (await store.server()).workers == 1
-            await store.lease(WORKER, most=SHARDS, length=LENGTH)
+            await store.lease(WORKER, most=SHARDS, length=LEASE_LENGTH)
         assert kept == scene.leases
         assert not any(read.done() for read in reads)
         other.rollback()

@@ -7,7 +7,7 @@ import pytest
 from tarry.service.model.lane import Stream, Want
 from tarry.service.store.postgres.queries import SQL
 from tarry.testing.samples import NOON
-from tarry.testing.store_contract.scene import PLENTY, Scene
+from tarry.testing.store_contract.scene import PLENTY_OF_BYTES, Scene
 
 pytestmark = pytest.mark.anyio
 
@@ -88,7 +88,9 @@ def buffers(found: str) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("stream", ["ready", "waiting", "early", "resend"])
 def test_the_next_ones_are_found_without_a_look_at_the_others(backlog: str, stream: str) -> None:
-    found = plan(backlog, "fetch", [1], [stream], [10], [0], [2**62], [0.0], BACKLOG, PLENTY)
+    found = plan(
+        backlog, "fetch", [1], [stream], [10], [0], [2**62], [0.0], BACKLOG, PLENTY_OF_BYTES
+    )
     assert "Seq Scan on delivery" not in found
     assert "Seq Scan on message" not in found
     assert buffers(found) < 200
@@ -155,7 +157,7 @@ def test_a_replay_looks_at_no_message_from_before_its_time_or_after(
 
 async def test_lanes_that_are_gone_and_wants_of_nothing_bring_nothing(scene: Scene) -> None:
     want = Want(lane=10**9, stream=Stream.READY, limit=5)
-    fetched = await scene.store.fetch([want], now=NOON, most_bytes=PLENTY)
+    fetched = await scene.store.fetch([want], now=NOON, most_bytes=PLENTY_OF_BYTES)
     assert (fetched.due, fetched.added) == ([], {})
-    assert (await scene.store.fetch([], now=NOON, most_bytes=PLENTY)).due == []
+    assert (await scene.store.fetch([], now=NOON, most_bytes=PLENTY_OF_BYTES)).due == []
     assert await scene.store.lanes([10**9]) == []

@@ -12,7 +12,7 @@ from tarry.service.model.lane import Change, Known
 from tarry.service.store.kinds import AllAttemptsOf, AllDeliveriesOf, Lanes
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import NOON, an_attempt, delivered, new_message, put_back
-from tarry.testing.store_contract.scene import LENGTH, Scene
+from tarry.testing.store_contract.scene import LEASE_LENGTH, Scene
 from tests.service.store.postgres.waiting import someone_waits
 
 pytestmark = pytest.mark.anyio
@@ -48,7 +48,7 @@ async def test_nobody_takes_the_shard_while_its_owner_writes(
         busy.execute("SELECT FROM tarry.delivery FOR UPDATE")
         settling = asyncio.create_task(scene.settle(delivered(due)))
         await someone_waits(tarry_url)  # it holds the shard by now
-        assert await store.lease("worker-2", most=64, length=LENGTH) == []
+        assert await store.lease("worker-2", most=64, length=LEASE_LENGTH) == []
         busy.rollback()
     assert await settling == [True]
 

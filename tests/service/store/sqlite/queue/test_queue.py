@@ -21,7 +21,7 @@ from tarry.service.store.sqlite.migrate import schema
 from tarry.service.store.sqlite.queue.queue import fetch_from
 from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
 from tarry.testing.samples import NOON, delivered
-from tarry.testing.store_contract.scene import PLENTY, Scene
+from tarry.testing.store_contract.scene import PLENTY_OF_BYTES, Scene
 
 SHORT, LONG = 1, 2
 SIZES = {SHORT: 800, LONG: 40_000}
@@ -60,7 +60,7 @@ def fetch(path: Path) -> Iterator[Callable[[Want], Work]]:
             return False
 
         db.set_progress_handler(step, 1)
-        return fetch_from(db, [want], NOON + 200, PLENTY), steps
+        return fetch_from(db, [want], NOON + 200, PLENTY_OF_BYTES), steps
 
     yield counted
     db.close()
@@ -100,7 +100,9 @@ def test_what_is_not_brought_for_its_size_is_not_read_either(
 def test_a_want_for_a_lane_that_is_not_there_brings_nothing(path: Path) -> None:
     db = apsw.Connection(str(path))
     schema.bring_up(db)
-    assert fetch_from(db, [_want(9, Stream.READY)], NOON, PLENTY) == Fetched([], {}, {}, {})
+    assert fetch_from(db, [_want(9, Stream.READY)], NOON, PLENTY_OF_BYTES) == Fetched(
+        [], {}, {}, {}
+    )
     db.close()
 
 
