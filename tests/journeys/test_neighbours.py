@@ -180,7 +180,7 @@ async def test_one_that_stays_down_when_the_others_are_back_is_on_its_own(code: 
         assert await service.counts(endpoints[0]) == {State.DELIVERED: 100}
 
 
-@pytest.mark.parametrize("code", [401, 500])
+@pytest.mark.parametrize("code", [401, 429, 500])
 @virtually
 async def test_one_that_stays_down_goes_apart_while_the_others_come_back(code: int) -> None:
     async with virtual_service() as service:

@@ -3,6 +3,7 @@
 It reads the store without delays or faults, and changes nothing.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
@@ -53,6 +54,8 @@ class Look:
         self._loop, self._log, self._endpoints, self._commits = loop, log, endpoints, commits
         self._bug, self._refused, self._late_nudges = bug, refused, late_nudges
         self._idle_since: dict[str, float] = {}
+        self._turns = Counter[str]()
+        """How many endpoints of each application have deliveries: they take turns at its rate."""
         self.is_quiet = self.is_drained = False
 
     def start(self) -> None:
@@ -64,6 +67,7 @@ class Look:
         busy = self._endpoints.busy()
         self.is_quiet = self.is_drained = not busy
         rows: Sequence[LaneRow] = at_once(self._store.lanes(list(self._commits.known.lanes)))
+        self._turns = Counter(row.application.id for row in rows if row.waiting)
         for row in rows:
             self._look_at(row, busy)
 
@@ -135,7 +139,7 @@ class Look:
                 since=since,
                 reason=told.reason.value,
                 next_at=None if told.next_at is None else told.next_at - ahead,
-                gap=gap(row, view) + self._late_nudges,
+                gap=gap(row, view, self._turns[row.application.id]) + self._late_nudges,
                 fifo=endpoint.fifo,
             )
         )
@@ -153,10 +157,11 @@ class Look:
         )
 
 
-def gap(row: LaneRow, view: Outlook) -> float:
+def gap(row: LaneRow, view: Outlook, turns: int) -> float:
     """Return the longest pause between two requests that limits and pace account for."""
-    rates = [rate for rate in (row.endpoint.rate, row.application.rate, view.rate) if rate]
-    longest = max((1 / rate for rate in rates), default=0.0)
+    longest = max((1 / rate for rate in (row.endpoint.rate, view.rate) if rate), default=0.0)
+    if row.application.rate:
+        longest = max(longest, turns / row.application.rate)
     # The stored pace is that of the lane's last change of phase.
     return longest if view.rate is None else max(longest, SLOWEST_PACE)
 

@@ -8,8 +8,9 @@ from tarry.service.model.endpoint import Standing
 from tests.simulation.checker.facts import Facts, Violation
 from tests.simulation.log import Requested, Settled
 
-SOON = 2.0
-"""Seconds until a change that a person made has reached the worker."""
+SOON = 2.5
+"""Seconds until a change that a person made has reached the worker. If it missed the notice, it
+looks for changes every two seconds, and then has to read them."""
 AFTER_A_FAULT = 5.0
 EARLY = 0.05
 """How much earlier than scheduled a message may go, for clocks that differ."""

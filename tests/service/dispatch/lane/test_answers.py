@@ -860,7 +860,7 @@ def apart_after(
         (FAILS, False, True, NO_OVERLOAD),
         (FAILS, True, False, math.inf),
         (DOWN, True, True, RULE.failures),
-        (status(429), True, True, math.inf),
+        (status(429), True, True, NO_OVERLOAD),
     ],
 )
 def test_a_lane_goes_apart_from_its_origin_s_pace_once_its_failures_cannot_be_due_to_the_pace(

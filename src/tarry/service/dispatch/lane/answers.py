@@ -294,8 +294,8 @@ def _go_apart_if_alone(lane: Lane, judgement: Judgement, now: float) -> None:
     """Part the lane from its origin's paced gate if it alone is refused, or fails, every time.
 
     A failure may be due to the pace. Few failures are enough if the lane failed before the pace
-    began and did not pass since. Otherwise it takes `NO_OVERLOAD` failures: an overload would have
-    let one of these attempts pass.
+    began and did not pass since. Otherwise, or if the endpoint asks for fewer requests, it takes
+    `NO_OVERLOAD` failures: an overload would have let one of these attempts pass.
     """
     gates, leader = lane.gates, lane.gates.group.leader
     if gates.current is gates.own or leader.gate.phase is not Phase.PACED:
@@ -308,8 +308,9 @@ def _go_apart_if_alone(lane: Lane, judgement: Judgement, now: float) -> None:
     ):
         phases.go_apart(lane, now)
     failing_since = lane.record.failing_since
-    enough = RULE.failures if failing_since < leader.gate.pace.begun else NO_OVERLOAD
-    down = judgement.verdict is Verdict.FAILED and lane.blame.failures >= enough
+    failed_before = judgement.verdict is Verdict.FAILED and failing_since < leader.gate.pace.begun
+    enough = RULE.failures if failed_before else NO_OVERLOAD
+    down = lane.blame.failures >= enough and not refused
     if down and leader.evidence.has_passed_since(failing_since):
         phases.go_apart(lane, now, failing_since)
 
