@@ -73,7 +73,7 @@ def test_ctrl_c_ends_a_command_with_its_own_code(monkeypatch: pytest.MonkeyPatch
     def interrupted(*_: object, **__: object) -> NoReturn:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Server, "ask", interrupted)
+    monkeypatch.setattr(Server, "request", interrupted)
     ended = CliRunner().invoke(tarry, ["app", "get", "shop", "--key", "k"])
     assert (ended.exit_code, ended.stderr) == (130, "\ninterrupted\n")
 

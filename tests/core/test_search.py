@@ -12,7 +12,7 @@ from tarry.core.search import (
     BELIEVABLE,
     BELOW,
     CEILING,
-    LEAST,
+    LOWEST_GOAL,
     SLOWER,
     overloaded,
     search,
@@ -247,7 +247,7 @@ def test_if_more_fail_than_chance_explains_it_tests_a_slower_pace() -> None:
     pace = shown(before, passed=40, failed=10)
     assert (pace.mode, pace.suspect, pace.sample) == (Mode.TEST, Sample(40, 10), Sample())
     assert pace.epoch == before.epoch + 1
-    assert LEAST <= pace.rate < 50
+    assert LOWEST_GOAL <= pace.rate < 50
     assert pace.rate < pace.found <= BELOW * 100
 
 
@@ -419,7 +419,7 @@ def test_if_nothing_passes_the_limit_is_lower_still() -> None:
     assert (pace.mode, pace.goal, pace.rate) == (Mode.SETTLE, 48.0, 24.0)
     assert shown(settling(since=NOW - 1.1), failed=9).goal == 80.0
     lowest = shown(settling(goal=1.0, rate=0.5, since=NOW - 7), failed=10)
-    assert (lowest.goal, lowest.rate) == (LEAST, LEAST / 2)
+    assert (lowest.goal, lowest.rate) == (LOWEST_GOAL, LOWEST_GOAL / 2)
 
 
 def test_a_slow_endpoint_is_given_time_to_settle() -> None:
@@ -429,7 +429,7 @@ def test_a_slow_endpoint_is_given_time_to_settle() -> None:
 
 
 def test_at_the_lowest_goal_slow_answers_keep_no_lane_from_going_on() -> None:
-    stuck = lane(mode=Mode.SETTLE, goal=LEAST, rate=0.5, run=2, latency=9.0, usual=0.01)
+    stuck = lane(mode=Mode.SETTLE, goal=LOWEST_GOAL, rate=0.5, run=2, latency=9.0, usual=0.01)
     assert shown(stuck, passed=1).mode is Mode.CLIMB
     assert shown(stuck.replace(goal=2.0), passed=1).mode is Mode.SETTLE
 
@@ -521,8 +521,8 @@ def test_where_some_fail_and_some_do_not_it_settles_at_the_pace_it_has() -> None
     assert (pace.mode, pace.rate) == (Mode.SETTLE, 12.0)
     pace = shown(settling, passed=1, failed=1)
     assert (pace.mode, pace.rate) == (Mode.SETTLE, 20.0)
-    lowest = shown(settling.replace(rate=0.5, goal=LEAST, since=NOW - 7), passed=6, failed=6)
-    assert (lowest.mode, lowest.rate, lowest.goal) == (Mode.CLIMB, 0.5, LEAST)
+    lowest = shown(settling.replace(rate=0.5, goal=LOWEST_GOAL, since=NOW - 7), passed=6, failed=6)
+    assert (lowest.mode, lowest.rate, lowest.goal) == (Mode.CLIMB, 0.5, LOWEST_GOAL)
 
 
 def test_while_nothing_speaks_for_the_pace_it_goes_below_what_was_proven() -> None:
@@ -572,7 +572,7 @@ def test_the_longer_the_pause_the_longer_it_holds_before_it_tries_more(
 
 
 def test_the_slowest_pace_stays_as_it_is() -> None:
-    slowest = lane(rate=LEAST)
+    slowest = lane(rate=LOWEST_GOAL)
     assert throttled(RULE, slowest, 5.0, now=NOW) is slowest
-    assert throttled(RULE, lane(rate=1.1), 5.0, now=NOW).rate == LEAST
-    assert 1.1 * SLOWER < LEAST
+    assert throttled(RULE, lane(rate=1.1), 5.0, now=NOW).rate == LOWEST_GOAL
+    assert 1.1 * SLOWER < LOWEST_GOAL

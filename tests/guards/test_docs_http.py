@@ -12,16 +12,16 @@ import svix.api
 
 from tarry.service import api
 from tarry.service.api.http import connection, idempotency, operation, paging, parsing, request
-from tarry.service.api.http.access import ALLOWS, KNOWN_FOR, Need
+from tarry.service.api.http.access import ALLOWS, CACHED_FOR, Need
 from tarry.service.api.http.metrics import RequestMetrics, delivery_lines
 from tarry.service.api.http.operation import Operation
 from tarry.service.api.open import operations
 from tarry.service.api.resources.applications import portal
-from tarry.service.api.resources.attempts.statuses import SHOWN, status_of, text_of
+from tarry.service.api.resources.attempts.statuses import SHOWN_STATES, status_of, text_of
 from tarry.service.api.resources.endpoints import recovery, secrets, stats
 from tarry.service.api.resources.endpoints.bodies import Own
 from tarry.service.api.resources.endpoints.headers import SENSITIVE
-from tarry.service.api.resources.environment.keys import GIVEN
+from tarry.service.api.resources.environment.keys import ENVIRONMENT_SCOPES
 from tarry.service.api.resources.environment.tasks import KINDS
 from tarry.service.api.resources.messages import bodies, history, newest_first
 from tarry.service.api.resources.messages.bodies import MessageIn
@@ -119,7 +119,7 @@ def test_every_field_is_told(heading: str, kind: type[msgspec.Struct]) -> None:
 @pytest.mark.parametrize("scope", Scope)
 def test_every_scope_is_told_with_what_it_opens(scope: Scope) -> None:
     opens = ", ".join(NEEDS[need] for need in Need if need in ALLOWS[scope] - {Need.NOTHING})
-    whose = "a program" if scope in GIVEN else "a tenant"
+    whose = "a program" if scope in ENVIRONMENT_SCOPES else "a tenant"
     text = f"| `{scope}` | {whose} | {opens} |"
     assert text in PAGE, f"the page should have\n{text}"
 
@@ -146,7 +146,7 @@ def test_every_code_is_told_with_its_status(status: str, code: str) -> None:
     assert re.search(rf"^\| {number} \| `{code}` \| ", PAGE, re.MULTILINE)
 
 
-@pytest.mark.parametrize("state", SHOWN - LIVE)
+@pytest.mark.parametrize("state", SHOWN_STATES - LIVE)
 @pytest.mark.parametrize("expanded", [False, True])
 def test_every_end_of_a_delivery_is_told_as_the_sdks_know_it(
     state: State, *, expanded: bool
@@ -195,17 +195,17 @@ LIMITS = {
     "message": f"{bodies.MOST_BODY // KIB:,} KiB",
     "payload": f"{allowed.MOST_BYTES // KIB // KIB} MiB",
     "batch": f"{bodies.MOST_BATCH_BYTES // KIB // KIB} MiB",
-    "messages of a batch": f"{bodies.BATCH:,} messages",
+    "messages of a batch": f"{bodies.MOST_MESSAGES:,} messages",
     "head": f"{connection.MOST_HEAD // KIB} KiB",
     "time": f"{connection.REQUEST_TIME:g} s",
     "query": f"{parsing.MOST_FIELDS} fields",
     "key": f"{request.MOST_KEY} characters",
-    "page": f"1 to {paging.MOST}",
+    "page": f"1 to {paging.MOST_PER_PAGE}",
     "expunged": f"{history.MOST_IDS} ids",
-    "recent": f"{newest_first.RECENT / DAY:g} days",
-    "replay": f"{recovery.LONGEST / DAY:g} days",
-    "stats": f"{stats.LONGEST / DAY:g} days",
-    "revoked": f"{KNOWN_FOR:g} s",
+    "recent": f"{newest_first.LIST_SPAN / DAY:g} days",
+    "replay": f"{recovery.LONGEST_PERIOD / DAY:g} days",
+    "stats": f"{stats.LONGEST_PERIOD / DAY:g} days",
+    "revoked": f"{CACHED_FOR:g} s",
     "claims": f"{idempotency.CLAIMED_FOR:g} s",
     "grace": f"{secrets.WEEK / DAY:g} days",
     "portal": f"{portal.HOUR / 3600:g} hour to {portal.WEEK / DAY:g} days",

@@ -5,7 +5,7 @@ from tarry.core.pace import Phase
 from tarry.service.dispatch.lane.allowance import RETRY_RULE
 from tarry.service.explain import (
     OVERDUE,
-    SOON,
+    SENDING_TIME,
     Scope,
     explain,
     is_overdue,
@@ -123,14 +123,17 @@ def test_a_delivery_whose_time_has_passed_waits_for_what_its_lane_waits_for(
     row: LaneRow, reason: Reason
 ) -> None:
     delivery = replace(a_delivery(State.WAITING, Reason.BACKOFF, due_at=NOON), attempts=1)
-    assert waits(delivery, row, now=NOON + SOON - 0.1)[0] in {Reason.BACKOFF, Reason.LANE_OPEN}
-    assert waits(delivery, row, now=NOON + SOON)[0] is reason
+    assert waits(delivery, row, now=NOON + SENDING_TIME - 0.1)[0] in {
+        Reason.BACKOFF,
+        Reason.LANE_OPEN,
+    }
+    assert waits(delivery, row, now=NOON + SENDING_TIME)[0] is reason
 
 
 def test_only_retries_wait_for_the_retry_budget() -> None:
     """The first attempt of a scheduled delivery does not."""
     delivery = a_delivery(State.WAITING, Reason.SCHEDULED, due_at=NOON)
-    assert waits(delivery, a_row(), now=NOON + SOON)[0] is Reason.NEW
+    assert waits(delivery, a_row(), now=NOON + SENDING_TIME)[0] is Reason.NEW
 
 
 def test_a_retry_is_overdue_once_the_budget_has_room_for_all_deliveries_of_the_lane() -> None:
@@ -147,7 +150,7 @@ def test_a_retry_is_overdue_once_the_budget_has_room_for_all_deliveries_of_the_l
 
 def test_a_delivery_is_late_from_its_due_time_on_and_not_from_its_acceptance() -> None:
     delivery = a_delivery(State.WAITING, Reason.RETRY_AFTER, due_at=NOON + 600)
-    assert not is_overdue(delivery, a_row(), now=NOON + 600 + SOON)
+    assert not is_overdue(delivery, a_row(), now=NOON + 600 + SENDING_TIME)
     found = explain(delivery, a_row(), [], now=NOON + 600 + OVERDUE)
     assert "was not sent for 30 s" in found.sentences[1]
 
@@ -155,8 +158,8 @@ def test_a_delivery_is_late_from_its_due_time_on_and_not_from_its_acceptance() -
 def test_in_a_recovering_lane_a_delivery_whose_time_has_passed_goes_at_the_pace() -> None:
     """The retry budget applies to healthy lanes only."""
     delivery = replace(a_delivery(State.WAITING, Reason.BACKOFF, due_at=NOON), attempts=1)
-    assert waits(delivery, a_row(PACED), now=NOON + SOON)[0] is Reason.PACE
-    assert waits(delivery, a_row(PACED, fifo=True), now=NOON + SOON)[0] is Reason.FIFO
+    assert waits(delivery, a_row(PACED), now=NOON + SENDING_TIME)[0] is Reason.PACE
+    assert waits(delivery, a_row(PACED, fifo=True), now=NOON + SENDING_TIME)[0] is Reason.FIFO
 
 
 def test_the_only_delivery_of_an_ordered_endpoint_does_not_wait_for_an_earlier_one() -> None:

@@ -29,12 +29,12 @@ class NotInstalled(click.ClickException):
 
 
 @contextmanager
-def needed_for(what: str) -> Iterator[None]:
-    """Import optional packages inside this block; `what` names in the message what needs them."""
+def needed_for(feature: str) -> Iterator[None]:
+    """Import optional packages inside this block; an error says that `feature` needs them."""
     try:
         yield
     except ModuleNotFoundError as missing:
         extra = PACKAGES.get((missing.name or "").partition(".")[0])
         if extra is None:
             raise
-        raise NotInstalled(f"{what} needs: pip install 'tarry[{extra}]'") from None
+        raise NotInstalled(f"{feature} needs: pip install 'tarry[{extra}]'") from None

@@ -170,7 +170,7 @@ class Schedule(Value):
         if isinstance(delays, (str, bytes)) or not isinstance(delays, Iterable):
             raise PolicyError("backoff.delays", delays, wanted)
         listed = tuple(
-            checks.seconds(f"backoff.delays[{place}]", delay) for place, delay in enumerate(delays)
+            checks.seconds(f"backoff.delays[{index}]", delay) for index, delay in enumerate(delays)
         )
         if not listed:
             raise PolicyError("backoff.delays", listed, wanted)

@@ -27,7 +27,9 @@ FINAL_WITHIN = 600.0
 """For how many seconds after a success a repeated refusal is final."""
 AT_PACE = 3
 """How many failures of one delivery are put down to the pace of its lane."""
-SOON = Policy(backoff=Exponential(base=0.25, cap=2), jitter=Equal(), attempts=None, within=None)
+SLOWED_RETRIES = Policy(
+    backoff=Exponential(base=0.25, cap=2), jitter=Equal(), attempts=None, within=None
+)
 """When a delivery is retried that failed because of its lane's pace, or that was throttled."""
 OFTEN, MOSTLY = 0.4, 0.8
 """If more than the first share of failures are the messages' own, a second failure says nothing

@@ -262,12 +262,12 @@ def _probed(  # noqa: PLR0913  a state, a report, and time and chance as argumen
 ) -> BreakerState:
     passed = state.passed + (verdict is PASSED)
     failed = state.failed + (verdict is FAILED)
-    left = tuple(lease for lease in state.leases if lease.ticket != ticket)
+    leases = tuple(lease for lease in state.leases if lease.ticket != ticket)
     if passed * 2 > rule.probes:
         return closed(state)
     if failed * 2 >= rule.probes:
         return opened(rule, state, now=now, draw=draw())
-    return state.replace(leases=left, passed=passed, failed=failed)
+    return state.replace(leases=leases, passed=passed, failed=failed)
 
 
 def _move(state: BreakerState, phase: Phase) -> BreakerState:

@@ -86,9 +86,9 @@ def statuses(field: str, values: object) -> frozenset[int]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise PolicyError(field, values, f"a list of {wanted}")
     codes: set[int] = set()
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int) or not 100 <= value <= 599:  # noqa: PLR2004  the range of HTTP statuses
-            raise PolicyError(f"{field}[{place}]", value, wanted)
+            raise PolicyError(f"{field}[{index}]", value, wanted)
         codes.add(int(value))  # a member of http.HTTPStatus becomes a plain int
     return frozenset(codes)
 

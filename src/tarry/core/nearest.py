@@ -14,13 +14,13 @@ def nearest(typed: str, known: Iterable[str]) -> str | None:
     return close if distances[close] <= max(len(typed), len(close)) // 3 else None
 
 
-def _distance(left: str, right: str) -> int:
+def _distance(typed: str, word: str) -> int:
     """Count the letters to add, drop or change to get from one word to the other."""
-    row = list(range(len(right) + 1))
-    for done, letter in enumerate(left, start=1):
+    row = list(range(len(word) + 1))
+    for done, letter in enumerate(typed, start=1):
         diagonal, row[0] = row[0], done
-        for place, other in enumerate(right, start=1):
+        for column, other in enumerate(word, start=1):
             changed = diagonal + (letter != other)
-            diagonal = row[place]
-            row[place] = min(changed, diagonal + 1, row[place - 1] + 1)
+            diagonal = row[column]
+            row[column] = min(changed, diagonal + 1, row[column - 1] + 1)
     return row[-1]

@@ -175,8 +175,8 @@ class Sample(Value):
         """Return the sample, scaled down to half of `most` answers once it has more."""
         if self.answers <= most:
             return self
-        kept = most / 2 / self.answers
-        return Sample(int(kept * self.passed), int(kept * self.failed))
+        share = most / 2 / self.answers
+        return Sample(int(share * self.passed), int(share * self.failed))
 
 
 class Pace(Value):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from tarry.core.pace import MOVES, SECOND, Mode, Pace, PacerRule, Phase, Seen, counted
 from tarry.core.probe import JITTER, LONGEST_ASKED, SHORTEST, put_off, scheduled
-from tarry.core.search import HALF, LEAST, cut, overloaded, search
+from tarry.core.search import HALF, LOWEST_GOAL, cut, overloaded, search
 from tarry.core.window import Window
 
 DEAD = 2.0
@@ -90,7 +90,7 @@ def _is_silent(rule: PacerRule, pace: Pace, now: float) -> bool:
     silence = now - pace.passed_at
     if pace.phase is Phase.CLOSED:
         return silence >= rule.silence
-    if pace.rate <= LEAST and now - pace.since >= DEAD + pace.latency and pace.recent(now)[1]:
+    if pace.rate <= LOWEST_GOAL and now - pace.since >= DEAD + pace.latency and pace.recent(now)[1]:
         return silence >= DEAD
     return min(silence, now - pace.held_until) >= DEAD + PATIENCE / pace.rate
 
@@ -116,7 +116,7 @@ def ramped(rule: PacerRule, pace: Pace, *, now: float) -> Pace:
     """
     if pace.phase is Phase.CLOSED:
         pace = pace.replace(down_since=now, probes=0)
-    goal = None if pace.capacity is None else max(LEAST, pace.capacity)
+    goal = None if pace.capacity is None else max(LOWEST_GOAL, pace.capacity)
     rate = rule.first if goal is None else max(min(rule.first, goal), rule.head_start * goal)
     if pace.phase is Phase.OPEN and now - pace.down_since < rule.silence:
         rate = max(rate, BRISK * rule.first)  # an answer came at once: it was probably not down

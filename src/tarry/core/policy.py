@@ -89,9 +89,9 @@ class Policy(Value):
 
     def replace(self, **changes: object) -> Self:
         """Return the same policy with some fields changed."""
-        known = type(self).__fields__
-        if unknown := sorted(changes.keys() - set(known)):
-            raise PolicyError(unknown[0], changes[unknown[0]], f"one of {', '.join(known)}")
+        fields = type(self).__fields__
+        if unknown := sorted(changes.keys() - set(fields)):
+            raise PolicyError(unknown[0], changes[unknown[0]], f"one of {', '.join(fields)}")
         return super().replace(**changes)
 
     def wait(self, attempts: int, memory: Memory, draw: float) -> tuple[float, Memory]:

@@ -47,10 +47,10 @@ def _rest(rule: PacerRule, allowed: int, eager: float) -> float:
     interval is computed once, not from the remaining allowance at each probe: that would lead every
     lane to the same moment at the end.
     """
-    age, left = SHORTEST, allowed - rule.failures - 1
-    while (young := _young(age, eager)) < (rule.span - age) / left:
-        age, left = age + young, left - 1
-    return (rule.span - age) / left
+    age, remaining = SHORTEST, allowed - rule.failures - 1
+    while (young := _young(age, eager)) < (rule.span - age) / remaining:
+        age, remaining = age + young, remaining - 1
+    return (rule.span - age) / remaining
 
 
 def scheduled(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float) -> Pace:

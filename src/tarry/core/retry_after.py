@@ -77,7 +77,7 @@ def parse_rate_limit(headers: Mapping[str, str], *, now: float) -> float | None:
     if waits:
         return _bounded(max(waits))
     for remaining, reset in _RESETS:
-        if reset in folded and not _left(folded.get(remaining)):
+        if reset in folded and not _some_remains(folded.get(remaining)):
             seconds = _number(folded[reset])
             if seconds is not None:
                 return _bounded(seconds - now if seconds > _FIRST_EPOCH else seconds)
@@ -95,7 +95,7 @@ def _bounded(seconds: float) -> float:
     return min(max(0.0, seconds), LONGEST)
 
 
-def _left(remaining: str | None) -> bool:
+def _some_remains(remaining: str | None) -> bool:
     """Say whether anything remains, as far as the server says."""
     return (_number(remaining) or 0.0) > 0
 
@@ -107,7 +107,7 @@ def _field_waits(field: str) -> list[float]:
         pairs = (parameter.partition("=") for parameter in item.split(";"))
         parameters = {name.strip().lower(): value for name, _, value in pairs}
         wait = _number(parameters.get("t"))
-        if wait is not None and not _left(parameters.get("r")):
+        if wait is not None and not _some_remains(parameters.get("r")):
             waits.append(wait)
     return waits
 

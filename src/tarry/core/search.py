@@ -47,8 +47,8 @@ SETTLED = 1.0
 """For how many seconds an endpoint may still feel the load of an earlier pace."""
 FAST = 1.6
 STEEPEST = 0.4
-LEAST = 1.0
-"""The lowest goal: one a second."""
+LOWEST_GOAL = 1.0
+"""The lowest goal of a paced lane, in deliveries a second."""
 LONG_ENOUGH = 2.0
 """For how many seconds a test counts answers at most, unless the lane is slow."""
 
@@ -189,7 +189,7 @@ def _alarmed(pace: Pace, now: float) -> Pace:
         mode=Mode.LOOK,
         tried=pace.rate,
         found=pace.accepted(now),
-        rate=max(LEAST, min(pace.rate, pace.offered(now))),
+        rate=max(LOWEST_GOAL, min(pace.rate, pace.offered(now))),
         since=now,
         answered=Window(),
     )
@@ -225,7 +225,7 @@ def _doubted(rule: PacerRule, pace: Pace, sample: Sample, now: float) -> Pace:
     # The limit of an endpoint that sheds load is offered x (1 - excess). That of one that degrades
     # is higher: offered x the root of (1 - excess). This is in between.
     limit = max(offered * (1 - excess) ** 0.75, pace.found)
-    rate = max(LEAST, BELOW * min(pace.tried, limit))
+    rate = max(LOWEST_GOAL, BELOW * min(pace.tried, limit))
     clean = pace.judged >= PLENTY and pace.baseline < 2 * RARE
     if clean and pace.goal is not None and pace.tried > pace.goal:  # no need to test
         return _limited(rule, pace.replace(found=rate), now)
@@ -234,7 +234,7 @@ def _doubted(rule: PacerRule, pace: Pace, sample: Sample, now: float) -> Pace:
         suspect=sample,
         sample=Sample(),
         found=rate,
-        rate=max(LEAST, 0.9 * offered * (1 - excess)),
+        rate=max(LOWEST_GOAL, 0.9 * offered * (1 - excess)),
         epoch=pace.epoch + 1,
         since=now,
         answered=Window(),
@@ -330,7 +330,7 @@ def _limited(rule: PacerRule, pace: Pace, now: float) -> Pace:
 def cut(rule: PacerRule, pace: Pace, now: float) -> Pace:
     """Return the state at half of the rate that passed lately, until the endpoint recovers."""
     passed = pace.best(now) / (1 - pace.baseline)
-    goal = max(LEAST, BELOW * min(passed, pace.tried))
+    goal = max(LOWEST_GOAL, BELOW * min(passed, pace.tried))
     return _anew(pace, now).replace(
         mode=Mode.SETTLE,
         rate=goal / 2,
@@ -349,7 +349,7 @@ def throttled(rule: PacerRule, pace: Pace, asked: float, *, now: float) -> Pace:
     faster try may cost a pause as long as this one, so it holds the pace for several times that.
     """
     passed = BELOW * pace.best(now) / (1 - pace.baseline)
-    goal = max(LEAST, min(passed or math.inf, SLOWER * pace.rate))
+    goal = max(LOWEST_GOAL, min(passed or math.inf, SLOWER * pace.rate))
     if goal >= pace.rate:
         return pace  # it cannot go slower
     return _anew(pace, now).replace(
@@ -366,21 +366,21 @@ def throttled(rule: PacerRule, pace: Pace, asked: float, *, now: float) -> Pace:
 
 def _settle(rule: PacerRule, pace: Pace, now: float) -> Pace:
     """Climb again once three in a row have passed; lower the goal if nearly all still fail."""
-    goal = pace.goal or LEAST
+    goal = pace.goal or LOWEST_GOAL
     settled = _anew(pace, now)
-    if pace.run >= 3 and (goal == LEAST or not _slow(pace)):  # noqa: PLR2004  one may be luck
+    if pace.run >= 3 and (goal == LOWEST_GOAL or not _slow(pace)):  # noqa: PLR2004  one may be luck
         return settled.replace(mode=Mode.CLIMB, rate=goal, capacity=goal, climb=rule.creep)
     if now - pace.since < max(SETTLED, 2 * pace.latency, 3 / pace.rate):
         return pace
     if _hopeless(pace, pace.sample.passed, pace.sample.failed) or _slow(pace):
-        lower = max(LEAST, 0.6 * goal)
+        lower = max(LOWEST_GOAL, 0.6 * goal)
         return settled.replace(goal=lower, rate=lower / 2)
     if pace.sample.passed <= 1:  # one may be luck
         return pace
     if pace.baseline >= CLEAN and _explained(pace.sample, pace.baseline, 1.0):
         return settled.replace(mode=Mode.CLIMB, rate=goal, capacity=goal, climb=rule.creep)
     # Some fail, but not nearly all: stay at this pace to find out why.
-    return settled.replace(mode=Mode.CLIMB, rate=pace.rate, goal=max(LEAST, pace.rate))
+    return settled.replace(mode=Mode.CLIMB, rate=pace.rate, goal=max(LOWEST_GOAL, pace.rate))
 
 
 def _anew(pace: Pace, now: float) -> Pace:

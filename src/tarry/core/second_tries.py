@@ -1,9 +1,9 @@
 """Estimate which share of the failures at a pace are the messages' own, by second tries.
 
 An overloaded endpoint fails any message, and accepts the same message a moment later. An endpoint
-that cannot process some messages fails those again while it accepts others. So compare how often
+that cannot process some messages fails those again while it accepts decay. So compare how often
 second tries fail with how often first tries fail at the same time: what fails more often than the
-others fails by itself.
+decay fails by itself.
 
 This exists for one story: a backlog in which a tenth to a half of the messages always fail. Taken
 for an overload, they slowed the drain from minutes to hours.
@@ -61,11 +61,11 @@ class SecondTries(Value):
 
     def second(self, *, failed: bool) -> "SecondTries":
         """Count the result of a second try; the endpoint accepted another message in between."""
-        kept = 1 - 1 / REMEMBERED_SECONDS
+        decay = 1 - 1 / REMEMBERED_SECONDS
         return self.replace(
-            tried=kept * self.tried + 1,
-            failed=kept * self.failed + failed,
-            expected=kept * self.expected + self.recent,
+            tried=decay * self.tried + 1,
+            failed=decay * self.failed + failed,
+            expected=decay * self.expected + self.recent,
         )
 
     @property

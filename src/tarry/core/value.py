@@ -93,12 +93,12 @@ class Value(metaclass=ValueType):
         """Return the same value with some fields changed; a class with checks checks them again."""
         kind = type(self)
         if kind.__init__ is not Value.__init__ or not changes.keys() <= set(kind.__fields__):
-            kept = {field: getattr(self, field) for field in kind.__fields__}
-            return kind(**{**kept, **changes})
-        made = kind.__new__(kind)
+            fields = {field: getattr(self, field) for field in kind.__fields__}
+            return kind(**{**fields, **changes})
+        changed = kind.__new__(kind)
         for field in kind.__fields__:
-            settle(made, field, changes[field] if field in changes else getattr(self, field))
-        return made
+            settle(changed, field, changes[field] if field in changes else getattr(self, field))
+        return changed
 
     def _values(self) -> tuple[object, ...]:
         return tuple([getattr(self, field) for field in type(self).__fields__])
@@ -111,7 +111,7 @@ def setters(kind: type[Value]) -> tuple[Callable[[Value, object], None], ...]:
 
 def _restored(kind: type[Value], values: tuple[object, ...]) -> Value:
     """Return a value from a pickle or a copy, without checks: they were made at its creation."""
-    made = kind.__new__(kind)
+    restored = kind.__new__(kind)
     for field, value in zip(kind.__fields__, values, strict=True):
-        settle(made, field, value)
-    return made
+        settle(restored, field, value)
+    return restored

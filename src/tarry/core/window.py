@@ -36,8 +36,8 @@ class Window(Value):
     def sums(self, slot: int, slices: int, columns: int) -> Counts:
         """Return each count summed over the `slices` slices that end with `slot`."""
         since = max(0, slot - self.newest)  # slices in which nothing was counted
-        kept = self.slices[since - slices :] if since < slices else ()
-        return tuple([sum(column) for column in zip(*kept, strict=True)]) or (0,) * columns
+        summed = self.slices[since - slices :] if since < slices else ()
+        return tuple([sum(column) for column in zip(*summed, strict=True)]) or (0,) * columns
 
     def _moved(self, slot: int, columns: int) -> "Window":
         """Return the window with `slot` as its newest slice, without older slices."""

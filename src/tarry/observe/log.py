@@ -40,22 +40,22 @@ class Logger:
         if not self._logger.isEnabledFor(level):
             return
         facts = facts_of(event, self._errors)
-        text, values = _line(event, _what(facts))
+        text, values = _line(event, _ending(facts))
         extra = {f"tarry_{key}": value for key, value in facts.items()}
         extra["tarry_event"] = word_of(event)
         self._logger.log(level, text, *values, extra=extra)
 
 
-def _line(event: Event, what: str) -> Line:
+def _line(event: Event, ending: str) -> Line:
     match event:
         case Attempted():
-            return "%s: attempt %d took %.3g s: %s", (event.name, event.attempt, event.took, what)
+            return "%s: attempt %d took %.3g s: %s", (event.name, event.attempt, event.took, ending)
         case Retrying():
             text = "%s: attempt %d: %s; trying again in %.3g s"
-            return text, (event.name, event.attempt, what, event.delay)
+            return text, (event.name, event.attempt, ending, event.delay)
         case GivenUp():
             text = "%s: gave up after %s in %.3g s: %s%s"
-            last = f" ({what})" if what else ""
+            last = f" ({ending})" if ending else ""
             return text, (event.name, _tries(event.attempts), event.elapsed, event.why.value, last)
         case Succeeded():
             text = "%s: succeeded after %s in %.3g s"
@@ -66,7 +66,7 @@ def _line(event: Event, what: str) -> Line:
             assert_never(event)
 
 
-def _what(facts: Facts) -> str:
+def _ending(facts: Facts) -> str:
     """Describe how an attempt ended: its error, or else the word for its outcome."""
     parts = (facts.get("error"), facts.get("error_message"))
     return ": ".join(str(part) for part in parts if part) or str(facts.get("outcome", ""))

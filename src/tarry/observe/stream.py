@@ -41,10 +41,10 @@ def listen(listener: Listener) -> Callable[[], None]:
 
     def stop() -> None:
         with _changing:
-            known = list(stream.listeners)
-            if listener in known:
-                known.remove(listener)
-            stream.listeners = tuple(known)
+            remaining = list(stream.listeners)
+            if listener in remaining:
+                remaining.remove(listener)
+            stream.listeners = tuple(remaining)
 
     return stop
 

@@ -86,5 +86,5 @@ def _decoded(text: str, prefix: str) -> bytes:
 
 def veiled(text: str, size: int | None = None) -> str:
     """Return what an error may show of a secret: its prefix and its length."""
-    kind = next((known for known in (SHARED, PRIVATE, PUBLIC) if text.startswith(known)), "")
+    kind = next((prefix for prefix in (SHARED, PRIVATE, PUBLIC) if text.startswith(prefix)), "")
     return f"{kind}... ({len(text)} characters" + (")" if size is None else f", {size} bytes)")

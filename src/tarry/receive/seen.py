@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tarry.errors import SettingsError
 
-MOST = 100_000
+MOST_IDS = 100_000
 """The default number of ids in a memory, which take about 20 MB."""
 
 
@@ -34,7 +34,7 @@ class Memory:
 
     __slots__ = ("_clock", "_ends", "_lock", "_most", "_until")
 
-    def __init__(self, most: int = MOST, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, most: int = MOST_IDS, *, clock: Callable[[], float] = time.time) -> None:
         if most < 1:
             raise SettingsError("most", most, "1 or more")
         self._most = most
@@ -57,14 +57,14 @@ class Memory:
         """Remember an id until a time (seconds since 1970), and return whether it is new."""
         with self._lock:
             self._forget_until(self._clock())
-            known = self._until.get(message)
-            if known is None or until > known:
+            known_until = self._until.get(message)
+            if known_until is None or until > known_until:
                 self._until[message] = until
                 heappush(self._ends, (until, message))
             while len(self._until) > self._most:
                 self._forget_first()
             self._tidy()
-            return known is None
+            return known_until is None
 
     def _forget_until(self, now: float) -> None:
         while self._ends and self._ends[0][0] < now:

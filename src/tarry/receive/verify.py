@@ -105,10 +105,13 @@ def _read(headers: Headers) -> tuple[str, str, _Signatures]:
         if plain in values and plain.startswith(_FAMILIES):
             raise MalformedHeaders(f"the header {plain!r} comes twice")
         values[plain] = value
-    family = next((known for known in _FAMILIES if f"{known}signature" in values), _FAMILIES[0])
-    for wanted in ("id", "timestamp", "signature"):
-        if not values.get(family + wanted):
-            raise MalformedHeaders(f"the header {family + wanted!r} is missing")
+    family = next(
+        (prefix for prefix in _FAMILIES if f"{prefix}signature" in values),
+        _FAMILIES[0],
+    )
+    for field in ("id", "timestamp", "signature"):
+        if not values.get(family + field):
+            raise MalformedHeaders(f"the header {family + field!r} is missing")
     signatures = values[f"{family}signature"].split(" ")
     if len(signatures) > MOST_SIGNATURES:
         raise MalformedHeaders(f"there are more than {MOST_SIGNATURES} signatures")

@@ -71,15 +71,15 @@ class Webhook:
             return verified
         if not self._take_up(verified):
             raise MessageReplayed(verified.id, handled=False)
-        known = True
+        is_known = True
         try:
-            known = self._seen.known(verified.id)
-            if known:
+            is_known = self._seen.known(verified.id)
+            if is_known:
                 self._seen.add(verified.id, self._ends_at(verified))
         finally:
-            if known:
+            if is_known:
                 self._put_down(verified)
-        if known:
+        if is_known:
             raise MessageReplayed(verified.id)
         return verified
 

@@ -254,15 +254,18 @@ async def open_hooks(
 
     `sqlite:///hooks.db` is a file, created if it does not exist; `postgresql://...` is a server.
     """
-    made = Settings(db=db, **settings)
+    configuration = Settings(db=db, **settings)
     store = await open_store(
-        db, migrate=migrate, most_waiting=made.most_waiting, disk_reserve=made.disk_reserve
+        db,
+        migrate=migrate,
+        most_waiting=configuration.most_waiting,
+        disk_reserve=configuration.disk_reserve,
     )
     try:
-        await refuse_lost_keys(made, store)
-        hooks = make_hooks(made, store, environment=environment)
+        await refuse_lost_keys(configuration, store)
+        hooks = make_hooks(configuration, store, environment=environment)
         await hooks.refuse_other_keys()
-        if environment not in {known.id for known in await store.read(Environments())}:
+        if environment not in {stored.id for stored in await store.read(Environments())}:
             # Another process may have created it just now, and given it a policy.
             await store.create(Environment(environment))
         yield hooks

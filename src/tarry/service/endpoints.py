@@ -64,19 +64,19 @@ class Endpoints:
     ) -> Endpoint:
         """Send an application's messages to a URL; EgressRefused if it must not be called."""
         self.egress.target(url)
-        told, now = checked_endpoint(fields), self._now()
+        checked, now = checked_endpoint(fields), self._now()
         endpoint = Endpoint(
             id=self.new_id(ids.ENDPOINT),
             application=application.id,
             url=url,
             created_at=now,
             updated_at=now,
-            **told,
+            **checked,
         )
-        kept = (Secret(self._sealed(endpoint, secret)),)
+        sealed_secrets = (Secret(self._sealed(endpoint, secret)),)
         sealed = self._sealed_headers(endpoint, headers or {})
         return await self.store.put(
-            replace(endpoint, secrets=kept, headers=sealed), noting=self._noting
+            replace(endpoint, secrets=sealed_secrets, headers=sealed), noting=self._noting
         )
 
     async def change_endpoint(
@@ -92,16 +92,16 @@ class Endpoints:
         When a disabled, parked or paused endpoint is enabled, its waiting deliveries are sent at a
         pace. NotFound if it is deleted.
         """
-        told, now = checked_endpoint(fields), self._now()
+        changes, now = checked_endpoint(fields), self._now()
         if url is not None:
             self.egress.target(url)
-            told["url"] = url
+            changes["url"] = url
         if headers is not None:
-            told["headers"] = self._sealed_headers(endpoint, headers)
+            changes["headers"] = self._sealed_headers(endpoint, headers)
         return await self.store.change(
             kinds.Endpoints(endpoint.application),
             endpoint.id,
-            lambda stored: replace(stored, updated_at=now, **told),
+            lambda stored: replace(stored, updated_at=now, **changes),
             noting=self._noting,
         )
 
@@ -151,17 +151,17 @@ class Endpoints:
         self, endpoint: Endpoint, headers: Mapping[str, str | None]
     ) -> Endpoint:
         """Set some of an endpoint's headers, in any case; None removes a header."""
-        now, told = self._now(), {name.lower() for name in headers}
+        now, named = self._now(), {name.lower() for name in headers}
         added = {name: value for name, value in headers.items() if value is not None}
         check_headers((name, value or "") for name, value in headers.items())
 
         def patched(stored: Endpoint) -> Endpoint:
-            kept = {
+            others = {
                 name: value
                 for name, value in self.headers(stored).items()
-                if name.lower() not in told
+                if name.lower() not in named
             }
-            sealed = self._sealed_headers(stored, {**kept, **added})
+            sealed = self._sealed_headers(stored, {**others, **added})
             return replace(stored, headers=sealed, updated_at=now)
 
         return await self.store.change(
@@ -197,9 +197,9 @@ class Endpoints:
             raise SettingsError("sealing keys", "those of another one", wanted)
 
     def _needs_resealing(self, endpoint: Endpoint) -> bool:
-        kept = [secret.sealed for secret in endpoint.secrets]
-        kept += [] if endpoint.headers is None else [endpoint.headers]
-        return any(map(self.seals.needs_resealing, kept))
+        sealed = [secret.sealed for secret in endpoint.secrets]
+        sealed += [] if endpoint.headers is None else [endpoint.headers]
+        return any(map(self.seals.needs_resealing, sealed))
 
     def _resealed(self, stored: Endpoint) -> Endpoint:
         def again(sealed: bytes, column: str) -> bytes:
@@ -230,7 +230,7 @@ def _old(secrets: tuple[Secret, ...], now: float, grace: float) -> list[Secret]:
         wanted = f"at most {MOST_OLD_SECRETS} whose grace period lasts: wait for one to end"
         raise SettingsError(OLD_SECRETS, len(alive), wanted)
     return [
-        Secret(kept.sealed, now + grace) if kept.expires_at is None else kept
-        for kept in alive
-        if grace > 0 or kept.expires_at is not None
+        Secret(secret.sealed, now + grace) if secret.expires_at is None else secret
+        for secret in alive
+        if grace > 0 or secret.expires_at is not None
     ]

@@ -27,7 +27,7 @@ from tarry.service.model.waits import WAITS, End, Holder
 from tarry.service.model.words import sentence
 from tarry.service.wire.egress import origin_of
 
-SOON = 1.0
+SENDING_TIME = 1.0
 """A delivery is sent within this many seconds of its due time, if nothing else delays it."""
 OVERDUE = 30.0
 """A delivery without a reason to wait is overdue after this many seconds."""
@@ -223,7 +223,7 @@ def _waits(
         return Reason.LANE_OPEN, pace.comes_first(pace.probe_at)
     if pace.held_until > max(now, delivery.due_at or 0.0):
         return Reason.RETRY_AFTER, pace.held_until
-    if delivery.state is State.WAITING and (delivery.due_at or 0.0) > now - SOON:
+    if delivery.state is State.WAITING and (delivery.due_at or 0.0) > now - SENDING_TIME:
         return delivery.reason, delivery.due_at
     if pace.phase is Phase.PACED:
         return (_limit(row) if _goes_slower(row, pace) else Reason.PACE), None
@@ -300,8 +300,8 @@ def _wait_sentence(
         waiting = "1 delivery is" if row.waiting == 1 else f"{row.waiting} deliveries are"
         parts.append(f"{waiting} waiting{speed}.")
     if goes_at is not None:
-        what = "probe" if reason is Reason.LANE_OPEN else "attempt"
-        parts.append(f"Next {what} at {_instant(goes_at)}.")
+        next_step = "probe" if reason is Reason.LANE_OPEN else "attempt"
+        parts.append(f"Next {next_step} at {_instant(goes_at)}.")
     return " ".join(parts)
 
 

@@ -93,10 +93,10 @@ def arm(text: str | None) -> None:
     """Arm the point given as `name` or `name:nth`; None arms nothing."""
     global _armed, _left  # one process, one death
     name, colon, nth = (text or "").partition(":")
-    found = next((known for known in NAMES if known == name), None)
-    if text is not None and (found is None or (colon and not (nth.isdecimal() and int(nth)))):
+    point = next((candidate for candidate in NAMES if candidate == name), None)
+    if text is not None and (point is None or (colon and not (nth.isdecimal() and int(nth)))):
         raise SettingsError(VARIABLE, text, f"NAME or NAME:NTH, with one of {', '.join(NAMES)}")
-    _armed, _left = found, int(nth or 1)
+    _armed, _left = point, int(nth or 1)
 
 
 def _pass(name: Name) -> None:

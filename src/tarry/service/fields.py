@@ -57,13 +57,13 @@ def checked_endpoint(fields: EndpointFields) -> dict[str, Any]:
     if standing not in OWNERS:
         wanted = f"one of {', '.join(OWNERS)}; to delete an endpoint call delete_endpoint"
         raise SettingsError("standing", str(standing), wanted)
-    told: dict[str, Any] = dict(fields)
-    if told.get("uid") is not None:
-        check_text("uid", told["uid"])
+    checked: dict[str, Any] = dict(fields)
+    if checked.get("uid") is not None:
+        check_text("uid", checked["uid"])
     for field in ("event_types", "channels"):
-        if told.get(field) is not None:
-            told[field] = words(field, told[field])
-    return told
+        if checked.get(field) is not None:
+            checked[field] = words(field, checked[field])
+    return checked
 
 
 def check_policy(document: str | None) -> None:
@@ -94,8 +94,8 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and type(value) is not bool and math.isfinite(value)
 
 
-def _refuse_unknown(told: Iterable[str], known: type) -> None:
-    for field in told:
-        if field not in known.__annotations__:
-            there = ", ".join(known.__annotations__)
-            raise TypeError(f"there is no field {field!r} to be set; there are {there}")
+def _refuse_unknown(names: Iterable[str], kind: type) -> None:
+    for field in names:
+        if field not in kind.__annotations__:
+            fields = ", ".join(kind.__annotations__)
+            raise TypeError(f"there is no field {field!r} to be set; there are {fields}")

@@ -92,9 +92,9 @@ class Hooks(Endpoints, Messages, Keys, Replays):
     ) -> Application:
         """Return the application with this uid or id; create it, or change the given fields."""
         check_text("uid", uid)
-        told, now = checked_application(fields), self._now()
+        changes, now = checked_application(fields), self._now()
         if name:
-            told["name"] = name
+            changes["name"] = name
         try:
             application = await self.store.get(Applications(self.environment), uid)
         except NotFound:
@@ -104,18 +104,18 @@ class Hooks(Endpoints, Messages, Keys, Replays):
                 uid=uid,
                 created_at=now,
                 updated_at=now,
-                **{"name": uid, **told},
+                **{"name": uid, **changes},
             )
             try:
                 await self.store.put(new)
             except Conflict:  # another caller created it just now
                 return await self.application(uid, name=name, **fields)
             return new
-        if told:
+        if changes:
             application = await self.store.change(
                 Applications(application.environment),
                 application.id,
-                lambda stored: replace(stored, updated_at=now, **told),
+                lambda stored: replace(stored, updated_at=now, **changes),
             )
         return application
 
@@ -155,7 +155,8 @@ class Hooks(Endpoints, Messages, Keys, Replays):
     async def explain(self, message: Message, endpoint: Endpoint) -> Explanation:
         """Explain why a message is not delivered to an endpoint yet, or how its delivery ended."""
         deliveries = {
-            one.id: delivery for one, delivery in await self.store.read(AllDeliveriesOf(message.id))
+            receiver.id: delivery
+            for receiver, delivery in await self.store.read(AllDeliveriesOf(message.id))
         }
         if endpoint.id not in deliveries:
             why = never_meant(message, endpoint)
@@ -202,9 +203,9 @@ class Hooks(Endpoints, Messages, Keys, Replays):
             finally:
                 await sender.close()
 
-    async def until(self, told: asyncio.Event) -> None:
-        """Wait until `told` is set, or until the dispatcher has failed."""
-        stopped = asyncio.create_task(told.wait())
+    async def until(self, event: asyncio.Event) -> None:
+        """Wait until `event` is set, or until the dispatcher has failed."""
+        stopped = asyncio.create_task(event.wait())
         running = set() if self.running is None else {self.running}
         await asyncio.wait({stopped, *running}, return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()

@@ -32,13 +32,13 @@ class Keys:
 
     async def pepper(self) -> bytes:
         """Return the secret for hashing keys: created once for a database, and sealed in it."""
-        made = self.seals.seal(secrets.token_bytes(_BYTES), _PLACE)
-        return self.seals.open(await self.store.keep(PEPPER, made), _PLACE)
+        sealed = self.seals.seal(secrets.token_bytes(_BYTES), _PLACE)
+        return self.seals.open(await self.store.keep(PEPPER, sealed), _PLACE)
 
     async def reseal_pepper(self) -> None:
         """Seal the pepper with the newest key."""
-        made = self.seals.seal(secrets.token_bytes(_BYTES), _PLACE)
-        sealed = await self.store.keep(PEPPER, made)
+        new_pepper = self.seals.seal(secrets.token_bytes(_BYTES), _PLACE)
+        sealed = await self.store.keep(PEPPER, new_pepper)
         if self.seals.needs_resealing(sealed):
             again = self.seals.seal(self.seals.open(sealed, _PLACE), _PLACE)
             await self.store.keep(PEPPER, again, instead_of=sealed)
@@ -60,8 +60,8 @@ class Keys:
         key gets a new id.
         """
         check_instant("expires_at", expires_at)
-        told = tuple(scopes)
-        if not told:
+        listed = tuple(scopes)
+        if not listed:
             raise SettingsError("scopes", "nothing", f"some of {', '.join(Scope)}")
         text = PREFIX + secrets.token_urlsafe(_BYTES)
         key = Key(
@@ -69,7 +69,7 @@ class Keys:
             environment=self.environment,
             hash=hash_key(text, await self.pepper()),
             name=name,
-            scopes=told,
+            scopes=listed,
             application=application,
             session=session,
             feature_flags=tuple(feature_flags),

@@ -122,7 +122,7 @@ class Messages:
 
 def _mark(message: Message) -> bytes:
     """Return a fingerprint that distinguishes messages under the same key."""
-    told = (
+    identifying = (
         message.event_type,
         message.event_id,
         message.channels,
@@ -131,5 +131,5 @@ def _mark(message: Message) -> bytes:
         message.payload_until,
         message.content_type,
     )
-    request = msgspec.json.encode(told) + (message.payload or b"")
+    request = msgspec.json.encode(identifying) + (message.payload or b"")
     return fingerprint(message.application, request)

@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from tarry.cli.client.remote import pairs, said, sure
+from tarry.cli.client.remote import confirm, given_fields, pairs
 from tarry.cli.commands import tarry
 from tests.cli.shell import KEY, Shell
 
@@ -30,8 +30,8 @@ def test_so_does_the_settings_file(shell: Shell, runner: CliRunner) -> None:
 def test_without_a_key_one_line_says_so(runner: CliRunner) -> None:
     told = runner.invoke(tarry, ["app", "list"])
     assert told.exit_code == 2
-    said = "Error: no API key for http://127.0.0.1:8400: give --key, or set TARRY_KEY\n"
-    assert told.stderr == said
+    given_fields = "Error: no API key for http://127.0.0.1:8400: give --key, or set TARRY_KEY\n"
+    assert told.stderr == given_fields
     told = runner.invoke(tarry, ["app", "list"], env={"TARRY_API_KEY": "k"})
     assert told.exit_code == 2
     assert "(TARRY_API_KEY is only read by `tarry serve`)" in told.stderr
@@ -55,8 +55,8 @@ def test_an_empty_list_is_said_to_be_empty_to_people_alone(shell: Shell) -> None
 
 def test_a_list_has_an_end(shell: Shell) -> None:
     for typed in (("app", "list"), ("key", "list")):
-        code, said = shell.wrong(*typed, "--limit", "9" * 30)
-        assert (code, "is not in the range" in said) == (2, True)
+        code, given_fields = shell.wrong(*typed, "--limit", "9" * 30)
+        assert (code, "is not in the range" in given_fields) == (2, True)
 
 
 def test_pairs_are_read() -> None:
@@ -67,7 +67,7 @@ def test_pairs_are_read() -> None:
 
 
 def test_only_what_was_given_is_said() -> None:
-    assert said(a=None, b=(), c={}, d=False, e=0, f="") == {"d": False, "e": 0, "f": ""}
+    assert given_fields(a=None, b=(), c={}, d=False, e=0, f="") == {"d": False, "e": 0, "f": ""}
 
 
 def test_a_change_changes_something(shell: Shell) -> None:
@@ -83,7 +83,7 @@ def test_what_is_given_is_not_taken_away_as_well(shell: Shell) -> None:
 
 
 def test_who_is_sure_is_not_asked() -> None:
-    sure("Really?", yes=True)
+    confirm("Really?", yes=True)
 
 
 def test_ctrl_c_at_the_question_ends_as_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,5 +92,5 @@ def test_ctrl_c_at_the_question_ends_as_everywhere(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("click.termui.visible_prompt_func", interrupt)
     with pytest.raises(click.exceptions.Exit) as ended:
-        sure("Really?", yes=False)
+        confirm("Really?", yes=False)
     assert ended.value.exit_code == 130

@@ -36,7 +36,7 @@ def test_what_waits_is_told_unless_somebody_has(shell: Shell) -> None:
 def test_only_so_many_endpoints_are_asked_for(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tarry.cli.doctor.server.MOST", 1)
+    monkeypatch.setattr("tarry.cli.doctor.server.MOST_ENDPOINTS", 1)
     found = {one.check: one for one in serving(shell.url, KEY)}
     assert "(only the first 1 were checked)" in found["backlog"].words
 

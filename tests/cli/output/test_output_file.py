@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tarry.cli.input.policy_file import BadFile
-from tarry.cli.output.output_file import check, written
+from tarry.cli.output.output_file import check, write_file
 
 SUFFIXES = (".png", ".svg")
 
@@ -52,12 +52,12 @@ def test_a_place_that_may_not_be_written_is_refused(
 
 def test_what_can_be_written_is(tmp_path: Path) -> None:
     path = tmp_path / "a.svg"
-    written(path, lambda: path.write_text("<svg/>"))
+    write_file(path, lambda: path.write_text("<svg/>"))
     assert path.read_text() == "<svg/>"
 
 
 def test_what_goes_wrong_in_writing_is_told_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "gone" / "a.svg"
     with pytest.raises(BadFile) as caught:
-        written(path, lambda: path.write_text("<svg/>"))
+        write_file(path, lambda: path.write_text("<svg/>"))
     assert caught.value.message == f"{path}: No such file or directory; it could not be written"

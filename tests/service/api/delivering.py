@@ -34,18 +34,18 @@ async def delivering(db: Path | str) -> AsyncIterator[Hooks]:
             yield hooks
 
 
-async def sent(client: httpx.AsyncClient, event: str = "order.paid", **more: Any) -> str:  # noqa: ANN401  JSON
+async def sent(client: httpx.AsyncClient, event: str = "order.paid", **fields: Any) -> str:  # noqa: ANN401  JSON
     """Send a message; its id."""
-    body = {"eventType": event, "payload": {"n": 1}, **more}
+    body = {"eventType": event, "payload": {"n": 1}, **fields}
     answer = await client.post(f"{APP}/msg", json=body)
     assert answer.status_code == 202, answer.text
-    known: str = answer.json()["id"]
-    return known
+    message_id: str = answer.json()["id"]
+    return message_id
 
 
-async def got(client: httpx.AsyncClient, way: str, **query: Any) -> list[dict[str, Any]]:  # noqa: ANN401  a query
+async def got(client: httpx.AsyncClient, path: str, **query: Any) -> list[dict[str, Any]]:  # noqa: ANN401  a query
     """What a list holds."""
-    answer = await client.get(APP + way, params=query)
+    answer = await client.get(APP + path, params=query)
     assert answer.status_code == 200, answer.text
     data: list[dict[str, Any]] = answer.json()["data"]
     return data
@@ -53,12 +53,12 @@ async def got(client: httpx.AsyncClient, way: str, **query: Any) -> list[dict[st
 
 async def until(
     client: httpx.AsyncClient,
-    way: str,
+    path: str,
     done: Callable[[list[dict[str, Any]]], object],
     **query: Any,  # noqa: ANN401  a query
 ) -> list[dict[str, Any]]:
     """Look at a list until it is as it should be."""
     async with asyncio.timeout(120):
-        while not done(found := await got(client, way, **query)):  # noqa: ASYNC110  nobody tells
+        while not done(entries := await got(client, path, **query)):  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.01)
-    return found
+    return entries

@@ -11,16 +11,18 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize(
-    "way", ["/api/v1/streaming/stream", "/api/v1/app/shop/msg/x/y", "/api/v1/"]
+    "url_path", ["/api/v1/streaming/stream", "/api/v1/app/shop/msg/x/y", "/api/v1/"]
 )
-async def test_an_operation_that_is_not_served_says_so(client: httpx.AsyncClient, way: str) -> None:
-    answer = await client.post(way, content=b"{}")
+async def test_an_operation_that_is_not_served_says_so(
+    client: httpx.AsyncClient, url_path: str
+) -> None:
+    answer = await client.post(url_path, content=b"{}")
     assert (answer.status_code, answer.json()["code"]) == (501, "not_implemented")
 
 
 async def test_a_name_with_a_slash_in_it_is_nobodys(client: httpx.AsyncClient) -> None:
-    for way in ("app/shop%2Fmsg", "app/shop/endpoint/a%2fb", "event-type/%2F"):
-        answer = await client.get(f"/api/v1/{way}")
+    for path in ("app/shop%2Fmsg", "app/shop/endpoint/a%2fb", "event-type/%2F"):
+        answer = await client.get(f"/api/v1/{path}")
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
 
@@ -53,14 +55,14 @@ async def test_a_repeated_request_under_one_key_is_carried_out_once(
 ) -> None:
     headers = {"idempotency-key": "one"}
 
-    async def ask() -> httpx.Response:
+    async def create() -> httpx.Response:
         return await client.post("/api/v1/app", json={"name": "twice"}, headers=headers)
 
-    answers = await asyncio.gather(*(ask() for _ in range(10)))
+    answers = await asyncio.gather(*(create() for _ in range(10)))
     assert {answer.status_code for answer in answers} == {201}
     assert len({answer.json()["id"] for answer in answers}) == 1
     listed = (await client.get("/api/v1/app")).json()["data"]
-    assert [one["name"] for one in listed].count("twice") == 1
+    assert [application["name"] for application in listed].count("twice") == 1
     other = await client.post("/api/v1/app", json={"name": "other"}, headers=headers)
     assert (other.status_code, other.json()["code"]) == (409, "conflict")
 
@@ -77,9 +79,9 @@ async def test_what_failed_under_a_key_may_be_mended_and_asked_again(
 
 
 async def test_an_answer_without_a_body_says_nothing_of_one(client: httpx.AsyncClient) -> None:
-    way, headers = "/api/v1/auth/app/shop/expire-all", {"idempotency-key": "three"}
+    path, headers = "/api/v1/auth/app/shop/expire-all", {"idempotency-key": "three"}
     for _ in range(2):
-        answer = await client.post(way, json={}, headers=headers)
+        answer = await client.post(path, json={}, headers=headers)
         assert answer.status_code == 204
         assert not {"content-length", "content-type", "transfer-encoding"} & set(answer.headers)
 
@@ -92,13 +94,13 @@ async def test_a_head_is_as_that_of_the_page(client: httpx.AsyncClient) -> None:
 
 
 async def test_a_head_is_as_that_of_what_can_be_got(client: httpx.AsyncClient) -> None:
-    way = "/api/v1/app/shop"
-    found, head = await client.get(way), await client.head(way)
+    path = "/api/v1/app/shop"
+    answer, head = await client.get(path), await client.head(path)
     assert (head.status_code, head.content) == (200, b"")
-    assert head.headers["content-length"] == str(len(found.content))
+    assert head.headers["content-length"] == str(len(answer.content))
     assert (await client.head("/api/v1/app/nothing")).status_code == 404
     assert (await client.head("/api/v1/health/ping")).status_code == 204
-    assert (await client.get(way)).json() == found.json(), "the connection is still good"
+    assert (await client.get(path)).json() == answer.json(), "the connection is still good"
 
 
 async def test_a_key_that_is_too_long_is_refused(client: httpx.AsyncClient) -> None:
@@ -129,7 +131,7 @@ async def test_a_path_writes_no_lines_of_its_own_into_the_log(
 
     monkeypatch.setattr(Call, "application", fail)
     assert (await client.get("/api/v1/app/a%0aERROR%20b")).status_code == 500
-    (record,) = [one for one in caplog.records if one.name == "tarry.service"]
+    (record,) = [entry for entry in caplog.records if entry.name == "tarry.service"]
     assert record.getMessage() == r"GET '/api/v1/app/a\nERROR b'"
 
 
@@ -142,6 +144,6 @@ async def test_why_it_answers_with_503_is_logged_once_in_a_while(
     monkeypatch.setattr("tarry.service.store.sqlite.store.SqliteStore.check", fail)
     answers = [await client.get("/readyz") for _ in range(3)]
     assert {answer.status_code for answer in answers} == {503}
-    (line,) = (one for one in caplog.messages if "503" in one)
+    (line,) = (message for message in caplog.messages if "503" in message)
     assert line.startswith("answering with 503: ")
     assert "the disk is full" in line

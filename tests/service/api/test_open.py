@@ -16,11 +16,11 @@ async def status(url: str, key: str) -> int:
 
 
 async def test_a_key_of_the_settings_opens_beside_those_that_are_kept(hooks: Hooks) -> None:
-    kept, _ = await hooks.make_key()
+    stored_key, _ = await hooks.make_key()
     async with serving(await make_api(hooks, "told"), "127.0.0.1:0") as url:
-        assert [await status(url, key) for key in ("told", kept, "other")] == [200, 200, 401]
+        assert [await status(url, key) for key in ("told", stored_key, "other")] == [200, 200, 401]
     async with serving(await make_api(hooks, None), "127.0.0.1:0") as url:
-        assert [await status(url, key) for key in ("told", kept)] == [401, 200]
+        assert [await status(url, key) for key in ("told", stored_key)] == [401, 200]
 
 
 async def test_a_key_may_make_only_so_many_requests(hooks: Hooks) -> None:
@@ -39,5 +39,5 @@ async def test_the_page_to_read_is_written_once(hooks: Hooks) -> None:
 
 
 def test_every_operation_is_asked_for_in_one_way() -> None:
-    ways = [(one.method, one.path) for one in operations()]
-    assert len(ways) == len(set(ways)) > 60
+    methods_and_paths = [(operation.method, operation.path) for operation in operations()]
+    assert len(methods_and_paths) == len(set(methods_and_paths)) > 60

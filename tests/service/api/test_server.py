@@ -57,14 +57,14 @@ async def test_who_is_in_a_hurry_does_not_wait_for_running_requests(*, hurried: 
 
     async with httpx.AsyncClient(**PLAIN) as client:
         async with serving(slow, "127.0.0.1:0", hurry) as url:
-            asked = asyncio.create_task(client.get(url))
+            request = asyncio.create_task(client.get(url))
             await begun.wait()
             asyncio.get_running_loop().call_later(0.05, (hurry if hurried else go_on).set)
         if hurried:
-            assert not asked.done()
-            asked.cancel()
+            assert not request.done()
+            request.cancel()
         else:
-            assert (await asked).status_code == 200
+            assert (await request).status_code == 200
 
 
 def test_nothing_waits_for_what_was_sent_before_it_to_be_acknowledged() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tarry.service.model.ids import (
     ALPHABET,
-    AT_ONCE,
+    BYTES_PER_READ,
     CHANCE,
     LENGTH,
     MESSAGE,
@@ -116,16 +116,16 @@ def test_many_ids_take_one_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(os, "urandom", fetch)
     entropy = Entropy()
-    given = b"".join(entropy(SIZE) for _ in range(AT_ONCE // SIZE))
-    assert fetches == [AT_ONCE]
+    given = b"".join(entropy(SIZE) for _ in range(BYTES_PER_READ // SIZE))
+    assert fetches == [BYTES_PER_READ]
     assert given == bytes(number % 251 for number in range(len(given)))
     assert len(entropy(SIZE)) == SIZE
-    assert fetches == [AT_ONCE, AT_ONCE]
+    assert fetches == [BYTES_PER_READ, BYTES_PER_READ]
 
 
 def test_more_than_is_fetched_at_once_may_be_asked_for() -> None:
     entropy = Entropy()
-    assert len(entropy(AT_ONCE + 1)) == AT_ONCE + 1
+    assert len(entropy(BYTES_PER_READ + 1)) == BYTES_PER_READ + 1
     assert len(entropy(0)) == 0
 
 

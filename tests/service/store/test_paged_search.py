@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarry.service.model.listing import LOOK, Cut
+from tarry.service.model.listing import MOST_CHECKED, Cut
 from tarry.service.store.paged_search import (
     MOST,
     MOST_COUNTED,
@@ -83,10 +83,10 @@ def test_no_more_is_looked_at_than_may_be(
 
 
 def test_a_page_of_a_long_list_is_left_in_the_end() -> None:
-    rows = Rows(LOOK + 1, 10**9, upwards=True)
+    rows = Rows(MOST_CHECKED + 1, 10**9, upwards=True)
     found, left = asyncio.run(search_page(rows.ask, 0, 10**6, Cut()))
-    assert (found, left) == ([], (LOOK, False))
-    assert sum(rows.pieces) == LOOK
+    assert (found, left) == ([], (MOST_CHECKED, False))
+    assert sum(rows.pieces) == MOST_CHECKED
 
 
 @pytest.mark.parametrize("many", [0, 1, MOST_COUNTED - 1, MOST_COUNTED, 2 * MOST_COUNTED + 1])

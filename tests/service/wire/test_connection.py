@@ -6,7 +6,7 @@ import pytest
 
 from tarry.core.outcome import Kind
 from tarry.service.wire import connection
-from tarry.service.wire.connection import JOINED, TICK, Connection, Deadlines, Exchange
+from tarry.service.wire.connection import LONGEST_JOINED, TICK, Connection, Deadlines, Exchange
 from tarry.service.wire.exchange import Answer, Request, Target
 from tarry.service.wire.setback import Setback
 
@@ -107,7 +107,7 @@ def test_an_exchange_is_written_at_once_and_then_the_connection_rests(stage: Sta
 
 
 def test_a_long_body_is_not_copied(stage: Stage) -> None:
-    body = b"x" * (JOINED + 1)
+    body = b"x" * (LONGEST_JOINED + 1)
     stage.carry(body)
     assert stage.wire.written == [b"HEAD\r\n\r\n", body]
 

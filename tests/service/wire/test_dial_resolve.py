@@ -475,7 +475,7 @@ def test_too_many_names_at_once_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_oldest_of_too_many_known_names_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dial, "MOST_KNOWN", 2)
+    monkeypatch.setattr(dial, "MOST_CACHED", 2)
 
     async def main() -> None:
         table = Table(a_b=[[PUBLIC]], c_d=[[PUBLIC]], e_f=[[PUBLIC]])

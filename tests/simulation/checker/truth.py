@@ -6,7 +6,7 @@ For each reason in the table of waits, the log must have some evidence.
 from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import urlsplit
 
-from tarry.service.explain import SOON
+from tarry.service.explain import SENDING_TIME
 from tarry.service.model.delivery import LIVE, Reason
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.waits import WAITS, End, Holder
@@ -64,7 +64,7 @@ def _is_timed(entry: Waiting) -> bool:
     if entry.next_at is None:
         return False
     # The rule of liveness checks whether a probe is late.
-    return end is End.PROBE or entry.at <= entry.next_at + SOON + ROUNDING
+    return end is End.PROBE or entry.at <= entry.next_at + SENDING_TIME + ROUNDING
 
 
 def _has_no_limit(facts: Facts, told: Told) -> bool:
@@ -117,7 +117,7 @@ def _was_scheduled(facts: Facts, told: Told) -> bool:
     """Whether the sender set a time, and it is not over for long by the store's clock."""
     due_at = facts.accepted[told.message].scheduled_for
     stepped = sum(abs(fault.seconds) for fault in facts.faults if fault.at <= told.at)
-    return due_at is not None and told.at <= due_at + stepped + SOON + ROUNDING
+    return due_at is not None and told.at <= due_at + stepped + SENDING_TIME + ROUNDING
 
 
 def _failed_before(facts: Facts, told: Told) -> bool:

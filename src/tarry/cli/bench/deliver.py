@@ -149,10 +149,10 @@ def _name(db: str | None, workers: int) -> str:
     return f"tarry, {workers} worker process{'es' if workers > 1 else ''}, {store}"
 
 
-def _best(what: str, drains: "Sequence[Drained]", floor: float) -> Row:
+def _best(label: str, drains: "Sequence[Drained]", floor: float) -> Row:
     best = max(drains, key=lambda drained: drained.delivered_per_second)
     return Row(
-        what,
+        label,
         best.delivered_per_second,
         best.delivered_per_second / floor,
         lost=sum(drained.lost for drained in drains),

@@ -124,14 +124,16 @@ async def _accept(hooks: Hooks, apps: Sequence[Application], deliveries: int) ->
 
 async def _arrive(sink: Sink, deliveries: int) -> None:
     """Wait until all deliveries have arrived; raise ServiceError if they stop coming."""
-    seen, seen_at = 0, time.monotonic()
-    while seen < deliveries:
+    arrived, arrived_at = 0, time.monotonic()
+    while arrived < deliveries:
         await asyncio.sleep(LOOK)
         now = sink.arrivals()
-        if now != seen:
-            seen, seen_at = now, time.monotonic()
-        elif time.monotonic() - seen_at > QUIET:
-            raise ServiceError(f"only {seen} of {deliveries} arrived, and no more for {QUIET:g} s")
+        if now != arrived:
+            arrived, arrived_at = now, time.monotonic()
+        elif time.monotonic() - arrived_at > QUIET:
+            raise ServiceError(
+                f"only {arrived} of {deliveries} arrived, and no more for {QUIET:g} s"
+            )
 
 
 async def _recorded(hooks: Hooks, endpoints: Sequence[Endpoint]) -> None:

@@ -26,8 +26,8 @@ async def bare_client(url: str, deliveries: int, concurrency: int) -> float:
     Each of the `concurrency` connections has one request in flight at a time. A lost connection, or
     a response that is not 2xx, ends the measurement with an error.
     """
-    place = urlsplit(url)
-    requests = _requests(place.netloc, place.path or "/", deliveries)
+    address = urlsplit(url)
+    requests = _requests(address.netloc, address.path or "/", deliveries)
     return (await post_all(url, requests, deliveries, concurrency)).took
 
 
@@ -44,12 +44,12 @@ async def post_all(
     With a `rate`, requests become due at that many per second, however slow the earlier ones are.
     Each is timed from the moment it is due, so waiting for a free connection counts as well.
     """
-    loop, place = asyncio.get_running_loop(), urlsplit(url)
+    loop, address = asyncio.get_running_loop(), urlsplit(url)
     work = Work(requests, count, loop.create_future(), rate)
     try:
         for _ in range(min(concurrency, count)):
             await loop.create_connection(
-                lambda: Client(work), place.hostname or "", place.port or 80
+                lambda: Client(work), address.hostname or "", address.port or 80
             )
         work.began_at = time.perf_counter()
         for client in work.clients:

@@ -55,17 +55,17 @@ def starlette_echo() -> Any:  # noqa: ANN401  an ASGI application
         await request.body()
         return Response(b"{}", 202)
 
-    way = "/api/v1/app/{app_id}/msg"
-    return Starlette(routes=[Route(way, answer, methods=["POST"])])
+    path = "/api/v1/app/{app_id}/msg"
+    return Starlette(routes=[Route(path, answer, methods=["POST"])])
 
 
-async def main(what: str, deliver_to: str | None = None) -> None:
+async def main(target: str, deliver_to: str | None = None) -> None:
     """Serve until standard input closes; the first line of output is the URL."""
-    if what in {"echo", "starlette"}:
-        async with serving(echo if what == "echo" else starlette_echo(), ANYWHERE) as url:
+    if target in {"echo", "starlette"}:
+        async with serving(echo if target == "echo" else starlette_echo(), ANYWHERE) as url:
             await _until_closed(url)
         return
-    async with open_unused(what) as hooks, AsyncExitStack() as opened:
+    async with open_unused(target) as hooks, AsyncExitStack() as opened:
         if deliver_to is None:
             await _endpoint(hooks, "https://hooks.example.com/in", Standing.PAUSED)
         else:

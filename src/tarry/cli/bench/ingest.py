@@ -152,9 +152,9 @@ async def _delivered(folder: str, messages: int, connections: int, rounds: int) 
 
 
 @contextmanager
-def _front(*what: str) -> Iterator[tuple[str, int]]:
+def _front(*arguments: str) -> Iterator[tuple[str, int]]:
     """Start a server in a process of its own, and yield its URL and process id."""
-    command = [sys.executable, "-m", "tarry.cli.bench.front", *what]
+    command = [sys.executable, "-m", "tarry.cli.bench.front", *arguments]
     with subprocess.Popen(  # noqa: S603  runs this interpreter
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as front:
@@ -170,7 +170,7 @@ def _front(*what: str) -> Iterator[tuple[str, int]]:
 
 
 async def _best(  # noqa: PLR0913  what to measure, and how
-    what: str,
+    label: str,
     front: tuple[str, int],
     messages: int,
     connections: int,
@@ -186,15 +186,15 @@ async def _best(  # noqa: PLR0913  what to measure, and how
     url, server = front
     request, count = _request(url, batch), messages // batch or 1
     before = cpu_seconds(server)
-    asked = None if rate is None else rate / batch
+    requests_per_second = None if rate is None else rate / batch
     posts = [
-        await post_all(url, repeat(request, count), count, connections, rate=asked)
+        await post_all(url, repeat(request, count), count, connections, rate=requests_per_second)
         for _ in range(rounds)
     ]
     cpu = (cpu_seconds(server) - before) / (rounds * count * batch)
     best = min(posts, key=lambda posted: posted.took if rate is None else posted.quantile(0.99))
     return Row(
-        what,
+        label,
         messages_per_second=round(count * batch / best.took),
         to_floor=None,
         p50=round(best.quantile(0.5) * 1000, 2),
@@ -214,8 +214,8 @@ async def _half(  # noqa: PLR0913  as above
 ) -> Row:
     """Measure latency at half the maximum rate, where requests do not queue behind each other."""
     rate = full.messages_per_second / 2
-    what = f"{full.what}, at half that rate"
-    return await _best(what, front, messages, connections, rounds, batch=batch, rate=rate)
+    label = f"{full.what}, at half that rate"
+    return await _best(label, front, messages, connections, rounds, batch=batch, rate=rate)
 
 
 def _request(url: str, batch: int) -> bytes:

@@ -65,15 +65,15 @@ class Sink:
 
     def arrivals(self) -> int:
         """Return how many requests have arrived; this is fast."""
-        return self._ask("arrivals", int)
+        return self._question("arrivals", int)
 
     def report(self, *, buckets: bool = False) -> Report:
         """Return all figures; for a million requests this takes the sink a second."""
-        return self._ask("buckets" if buckets else "report", Report)
+        return self._question("buckets" if buckets else "report", Report)
 
     def reset(self) -> None:
         """Forget all arrivals so far."""
-        self._ask("reset", int)
+        self._question("reset", int)
 
     def close(self) -> None:
         """Stop the sink process."""
@@ -91,7 +91,7 @@ class Sink:
     ) -> None:
         self.close()
 
-    def _ask(self, question: str, kind: type[Kind]) -> Kind:
+    def _question(self, question: str, kind: type[Kind]) -> Kind:
         questions = cast("IO[bytes]", self._process.stdin)
         questions.write(f"{question}\n".encode())
         questions.flush()
@@ -152,14 +152,14 @@ async def serve() -> None:
     server = await loop.create_server(
         lambda: SinkConnection(ledger), "127.0.0.1", 0, backlog=BACKLOG
     )
-    asked = b""
+    unread = b""
 
     def hear() -> None:
-        nonlocal asked
+        nonlocal unread
         data = os.read(sys.stdin.fileno(), 1024)
         if not data:
             done.set()
-        *questions, asked = (asked + data).split(b"\n")
+        *questions, unread = (unread + data).split(b"\n")
         for question in questions:
             tell(answer(ledger, question.decode()))
 
@@ -179,9 +179,9 @@ def answer(ledger: Ledger, question: str) -> Report | int:
             return ledger.report(buckets=question == "buckets")
 
 
-def tell(what: Report | int) -> None:
+def tell(value: Report | int) -> None:
     """Write a value as one line of JSON."""
-    sys.stdout.buffer.write(msgspec.json.encode(what) + b"\n")
+    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
     sys.stdout.buffer.flush()
 
 

@@ -131,7 +131,7 @@ class Server:
         """Whether any request was sent, answered or not."""
         self._terms = Terms(_CLIENT, policy, hooks=_tell)
 
-    def ask(
+    def request(
         self,
         method: str,
         *path: str,
@@ -153,10 +153,10 @@ class Server:
         if method in KEYED and not once:
             headers[IDEMPOTENCY_HEADER] = key or f"cli-{uuid4()}"
         sent = body if isinstance(body, bytes | None) else json.dumps(body).encode()
-        way = "/".join([ROOT, *(quote(part, safe="", errors=TYPED) for part in path)])
+        target = "/".join([ROOT, *(quote(part, safe="", errors=TYPED) for part in path)])
         if query and (query_text := _written(query)):
-            way += f"?{query_text}"
-        answer = self.look(method, way, headers, sent)
+            target += f"?{query_text}"
+        answer = self.send(method, target, headers, sent)
         named = (*path, *_named(query or {}))
         if answer.status >= _BROKEN:
             raise NoServer(f"{self.url}: {refusal_text(answer.status, answer.body, named)}")
@@ -179,22 +179,22 @@ class Server:
     def _pages(
         self, *path: str, most: int | None, **query: object
     ) -> Iterator[tuple[Answer, dict[str, Any]]]:
-        left, mark = most, None
-        while left is None or left > 0:
-            limit = PAGE if left is None else min(PAGE, left)
-            asked = {**query, "limit": limit, "iterator": mark}
-            answer = self.ask("GET", *path, query=asked)
+        remaining, mark = most, None
+        while remaining is None or remaining > 0:
+            limit = PAGE if remaining is None else min(PAGE, remaining)
+            page_query = {**query, "limit": limit, "iterator": mark}
+            answer = self.request("GET", *path, query=page_query)
             page = answer.read()
             yield answer, page
-            left = None if left is None else left - len(page["data"])
+            remaining = None if remaining is None else remaining - len(page["data"])
             mark = page["iterator"]
             if page["done"] or mark is None:
                 return
 
-    def look(
+    def send(
         self,
         method: str,
-        way: str,
+        target: str,
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
     ) -> Answer:
@@ -209,7 +209,7 @@ class Server:
         def attempt() -> Answer:
             number = exchange.begin()
             numbered = sent_headers if number is None else {**sent_headers, ATTEMPT_HEADER: number}
-            return self._once(method, self._prefix + way, numbered, body)
+            return self._once(method, self._prefix + target, numbered, body)
 
         try:
             return sync.retry_call(exchange.plan(), attempt)()
@@ -218,7 +218,9 @@ class Server:
                 f"{self.url} cannot be reached: {connection_error_text(error)}"
             ) from error
 
-    def _once(self, method: str, way: str, headers: dict[str, str], body: bytes | None) -> Answer:
+    def _once(
+        self, method: str, target: str, headers: dict[str, str], body: bytes | None
+    ) -> Answer:
         limit = self._terms.limit()
         connection = (
             HTTPSConnection(
@@ -233,7 +235,7 @@ class Server:
             except OSError as error:
                 raise Unconnected from error
             self.reached = True
-            connection.request(method, way, body=body, headers=headers)
+            connection.request(method, target, body=body, headers=headers)
             response = connection.getresponse()
             return Answer(response.status, response.headers, response.read())
         finally:

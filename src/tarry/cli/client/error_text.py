@@ -28,7 +28,7 @@ def refusal_text(status: int, body: bytes, path: tuple[str, ...]) -> str:
         problem = {"detail": problem}
     detail = problem.get("detail", "it says nothing more")
     if isinstance(detail, list):
-        detail = "; ".join(map(_place, detail))
+        detail = "; ".join(map(_described, detail))
     names = {_KINDS[word]: name for word, name in pairwise(path) if word in _KINDS}
     for kind, name in names.items():
         if detail == f"there is no such {kind}":
@@ -36,11 +36,11 @@ def refusal_text(status: int, body: bytes, path: tuple[str, ...]) -> str:
     return plain(" ".join(f"{status} {problem.get('code', 'invalid')}: {detail}".split()))
 
 
-def _place(wrong: object) -> str:
+def _described(wrong: object) -> str:
     """Describe one of several errors, and where it is."""
     match wrong:
-        case {"loc": [*places], "msg": said}:
-            return f"{'.'.join(map(str, places))}: {said}"
+        case {"loc": [*path], "msg": message}:
+            return f"{'.'.join(map(str, path))}: {message}"
     return str(wrong)
 
 

@@ -28,13 +28,13 @@ class Names:
         """Return an endpoint's URL; empty if it is not known."""
         return str(self._look("app", app, "endpoint", endpoint).get("url", ""))
 
-    def _look(self, *way: str) -> Mapping[str, Any]:
-        if way not in self._things:
+    def _look(self, *path: str) -> Mapping[str, Any]:
+        if path not in self._things:
             try:
-                self._things[way] = self._server.ask("GET", *way).read()
+                self._things[path] = self._server.request("GET", *path).read()
             except ServerRefused:
-                self._things[way] = {"id": way[-1]}
-        return self._things[way]
+                self._things[path] = {"id": path[-1]}
+        return self._things[path]
 
 
 class Vocabulary:
@@ -64,7 +64,7 @@ class Vocabulary:
     def _table(self, name: str) -> Mapping[str, Mapping[str, Any]]:
         if self._tables is None:
             try:
-                answer = self._server.ask("GET", "vocabulary").read()
+                answer = self._server.request("GET", "vocabulary").read()
             except ServerRefused:  # an earlier version of tarry
                 answer = {}
             self._tables = {

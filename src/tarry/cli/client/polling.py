@@ -75,7 +75,7 @@ class MessageProgress:
     """The deliveries of a message, and the last printed state of each."""
 
     def __init__(self, remote: Remote, app: str, message: str) -> None:
-        self._remote, self._way = remote, ("app", app, "msg", message, "endpoint")
+        self._remote, self._path = remote, ("app", app, "msg", message, "endpoint")
         self._vocabulary = Vocabulary(remote.server)
         self._endpoints: list[Mapping[str, Any]] = []
         self._statuses: dict[str, tuple[object, ...]] = {}
@@ -84,7 +84,7 @@ class MessageProgress:
 
     def look(self) -> list[Mapping[str, Any]]:
         """Return the message's status at every endpoint, and print what is new."""
-        endpoints = self._remote.server.items(*self._way, most=None, expanded_statuses=True)
+        endpoints = self._remote.server.items(*self._path, most=None, expanded_statuses=True)
         self._endpoints = list(endpoints)
         for endpoint in self._endpoints:
             status = (endpoint["statusText"], endpoint["nextAttempt"])
@@ -95,11 +95,11 @@ class MessageProgress:
 
     def _print(self, endpoint: Mapping[str, Any]) -> None:
         """Print the state at an endpoint, unless it was printed before."""
-        known, (reason, words, _) = endpoint["id"], self._state(endpoint)
-        if reason == FRESH and known not in self._fresh:
-            self._fresh.add(known)  # wait for the next look: there will be more to report
-        elif self._printed.get(known) != reason:
-            self._printed[known] = reason
+        endpoint_id, (reason, words, _) = endpoint["id"], self._state(endpoint)
+        if reason == FRESH and endpoint_id not in self._fresh:
+            self._fresh.add(endpoint_id)  # wait for the next look: there will be more to report
+        elif self._printed.get(endpoint_id) != reason:
+            self._printed[endpoint_id] = reason
             arrived = sum(printed == DELIVERED for printed in self._printed.values())
             many = len(self._endpoints)
             count = f" ({arrived} of {many})" if many > 1 and reason == DELIVERED else ""
@@ -118,7 +118,7 @@ class MessageProgress:
         """Return the state at an endpoint: the reason, sentences, and a short form."""
         if endpoint["statusText"] == "success":
             return DELIVERED, DELIVERED, DELIVERED
-        explanation = self._remote.get(*self._way, endpoint["id"], "explain").read()
+        explanation = self._remote.get(*self._path, endpoint["id"], "explain").read()
         reason = explanation["reason"]
         if reason == DELIVERED:  # delivered since the list was read
             return DELIVERED, DELIVERED, DELIVERED

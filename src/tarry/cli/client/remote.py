@@ -62,10 +62,10 @@ class NoKey(WrongSettings):
 
     def __init__(self, url: str, otherwise: str = "") -> None:
         message = f"no API key for {url}: give --key, or set TARRY_KEY{otherwise}"
-        here = click.get_current_context(silent=True)
-        settings = (here.default_map if here else None) or {}
-        for name, known in (("TARRY_API_KEY", os.environ), ("api_key", settings)):
-            if name in known:
+        context = click.get_current_context(silent=True)
+        settings = (context.default_map if context else None) or {}
+        for name, settings_by_name in (("TARRY_API_KEY", os.environ), ("api_key", settings)):
+            if name in settings_by_name:
                 message += f" ({name} is only read by `tarry serve`)"
                 break
         super().__init__(message)
@@ -79,7 +79,7 @@ class Remote:
 
     def get(self, *path: str, **query: object) -> Answer:
         """Request a resource."""
-        return self.server.ask("GET", *path, query=query)
+        return self.server.request("GET", *path, query=query)
 
     def show(self, answer: Answer) -> None:
         """Show a resource; for programs, print the very bytes of the response."""
@@ -144,8 +144,8 @@ def remote(work: Callable[Concatenate[Remote, P], T]) -> Callable[P, T]:
         as_json = bool(options.pop("as_json"))
         if key is None:
             raise NoKey(str(url))
-        asked = Remote(Server(str(url), str(key)), as_json=as_json)
-        return work(asked, *args, **options)
+        server = Remote(Server(str(url), str(key)), as_json=as_json)
+        return work(server, *args, **options)
 
     command: Callable[P, T] = update_wrapper(run, work)
     return option_group(config_option, server_option, key_option, json_option)(command)
@@ -166,7 +166,7 @@ def pairs(typed: Iterable[str], option: str) -> dict[str, str]:
     return values
 
 
-def said(**fields: object) -> dict[str, object]:
+def given_fields(**fields: object) -> dict[str, object]:
     """Return the fields that were given; an option that was left out is None, or empty."""
     return {name: value for name, value in fields.items() if value not in (None, (), {})}
 
@@ -180,7 +180,7 @@ def changes(cleared: Mapping[str, object], given: Mapping[str, object]) -> dict[
     return {**cleared, **given}
 
 
-def sure(question: str, *, yes: bool) -> None:
+def confirm(question: str, *, yes: bool) -> None:
     """Ask for confirmation, and end the command unless the answer is yes."""
     if yes:
         return

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 DAY = 86_400.0
 PAGE = 100
-MOST = 2_000
+MOST_ENDPOINTS = 2_000
 """The doctor looks at no more endpoints than this."""
 
 
 async def backlog(store: "Store", *, now: float) -> list[Finding]:
     """Check the deliveries to all endpoints."""
-    facts, after, apps = EndpointFacts(MOST), "", dict[str, str]()
+    facts, after, apps = EndpointFacts(MOST_ENDPOINTS), "", dict[str, str]()
     while not facts.is_full and (
         endpoints := await store.read(SealedEndpoints(after=after, limit=PAGE))
     ):
@@ -78,8 +78,8 @@ async def _count(
         # Failed and scheduled deliveries are listed as well, so the oldest waiting one may be
         # beyond this page.
         deliveries = await store.read(Undelivered(endpoint.application, lane=row.lane, limit=PAGE))
-        for _, one in deliveries:
-            if one.state in LIVE:
-                facts.waits_since(one.accepted_at)
-                if not at_work and is_overdue(one, row, now=now, origins=origins):
+        for _, delivery in deliveries:
+            if delivery.state in LIVE:
+                facts.waits_since(delivery.accepted_at)
+                if not at_work and is_overdue(delivery, row, now=now, origins=origins):
                     facts.overdue(name)

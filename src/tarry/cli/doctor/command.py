@@ -73,35 +73,35 @@ def doctor(  # noqa: PLR0913  one argument per option
     may ignore advice.
     """
     here = click.get_current_context()
-    heard = _Heard(as_json=as_json)
-    heard.all(python(db))
+    printer = _Printer(as_json=as_json)
+    printer.show_all(python(db))
     if (broken := here.meta.get(_WRONG_FILE)) is not None:
-        heard.one(wrong("settings", broken))
+        printer.show(wrong("settings", broken))
     else:
         summary = "no settings file" if config is None else f"{config} is valid"
-        heard.one(ok("settings", summary))
-    heard.one(variables(os.environ, _known(here.find_root().command)))
-    heard.one(names())
-    looked = not heard.lacking and db is not None
-    if not heard.lacking:
-        heard.one(outgoing(allow_network, ports))
+        printer.show(ok("settings", summary))
+    printer.show(variables(os.environ, _variables_of(here.find_root().command)))
+    printer.show(names())
+    looked = not printer.lacking and db is not None
+    if not printer.lacking:
+        printer.show(outgoing(allow_network, ports))
     if looked and db is not None:
-        _look_into(db, disk_reserve, heard)
+        _look_into(db, disk_reserve, printer)
     named = here.get_parameter_source("server") is not ParameterSource.DEFAULT
     if named or key is not None:
-        heard.all(serving(server, key, backlog=not looked))
-    if heard.anything_wrong:
+        printer.show_all(serving(server, key, backlog=not looked))
+    if printer.anything_wrong:
         raise click.exceptions.Exit(1)
 
 
-class _Heard:
+class _Printer:
     """Prints findings, and remembers whether anything is wrong."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._json = as_json
         self.anything_wrong = self.lacking = False
 
-    def one(self, finding: Finding) -> None:
+    def show(self, finding: Finding) -> None:
         """Print one finding."""
         if finding.state is State.WRONG:
             self.anything_wrong = True
@@ -112,29 +112,29 @@ class _Heard:
             word = click.style(f"{finding.state:6}", fg=COLOURS[finding.state])
             click.echo(f"{word}  {finding.check}: {finding.words}")
 
-    def all(self, findings: Iterable[Finding]) -> None:
+    def show_all(self, findings: Iterable[Finding]) -> None:
         """Print several findings."""
         for finding in findings:
-            self.one(finding)
+            self.show(finding)
 
 
-def _look_into(db: str, disk_reserve: int | None, heard: _Heard) -> None:
+def _look_into(db: str, disk_reserve: int | None, printer: _Printer) -> None:
     from tarry.cli.doctor.database import database  # noqa: PLC0415  it needs the extra
     from tarry.service.settings import Settings  # noqa: PLC0415  likewise
 
     @on_a_loop
     async def look() -> None:
         async for finding in database(Settings(db=db, disk_reserve=disk_reserve)):
-            heard.one(finding)
+            printer.show(finding)
 
     look()
 
 
-def _known(command: click.Command) -> Iterator[str]:
+def _variables_of(command: click.Command) -> Iterator[str]:
     """Yield the environment variables of all options of a command and its subcommands."""
     for option in command.params:
         if isinstance(option.envvar, str):
             yield option.envvar
     if isinstance(command, click.Group):
         for below in command.commands.values():
-            yield from _known(below)
+            yield from _variables_of(below)

@@ -87,9 +87,9 @@ async def _opened(settings: "Settings") -> AsyncIterator["Store"]:
 async def clock(store: "Store") -> Finding:
     """Compare the database's clock with this machine's."""
     before = time.time()
-    there = (await store.server()).now
+    server_time = (await store.server()).now
     after = time.time()
-    apart = max(before - there, there - after, 0.0)
+    apart = max(before - server_time, server_time - after, 0.0)
     if apart > SKEW:
         problem = (
             f"this machine's clock and the database's differ by {apart:.1f} s: synchronise both"

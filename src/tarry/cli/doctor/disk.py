@@ -47,10 +47,10 @@ def file_system(file: Path, mounts: str) -> Finding:
 def _room(file: Path, reserve: int | None) -> Finding:
     from tarry.service.build import sqlite_room  # noqa: PLC0415  it needs the extra
 
-    left, kept = sqlite_room(file, reserve)
-    free = f"{left // 1_000_000} MB free"
-    limit = f"{kept // 1_000_000} MB"
-    if left < kept:
+    available, minimum = sqlite_room(file, reserve)
+    free = f"{available // 1_000_000} MB free"
+    limit = f"{minimum // 1_000_000} MB"
+    if available < minimum:
         return wrong("room", f"{free}: messages are rejected, because less than {limit} is free")
-    word = advice if left < 4 * kept else ok
+    word = advice if available < 4 * minimum else ok
     return word("room", f"{free}; messages are rejected below {limit}")

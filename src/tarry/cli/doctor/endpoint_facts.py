@@ -17,7 +17,7 @@ class EndpointFacts:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self.seen, self.waiting = 0, 0
+        self.counted, self.waiting = 0, 0
         self._oldest_at: float | None = None
         self._success_at: float | None = None
         self._overdue: dict[str, None] = {}
@@ -26,11 +26,11 @@ class EndpointFacts:
     @property
     def is_full(self) -> bool:
         """Whether the limit of endpoints has been reached."""
-        return self.seen >= self._most
+        return self.counted >= self._most
 
     def add(self, endpoint: str, *, standing: str, down: bool, waiting: int) -> None:
         """Count an endpoint, which findings will call by this name."""
-        self.seen += 1
+        self.counted += 1
         self.waiting += waiting
         matter = "down" if down and standing not in _MATTERS else standing
         if matter in self._matters:
@@ -55,12 +55,12 @@ class EndpointFacts:
         if self._oldest_at is not None and self._oldest_at < now:
             summary += f", the oldest for {spoken(now - self._oldest_at)}"
         first = f" (only the first {self._most} were checked)" if self.is_full else ""
-        findings = [ok("backlog", f"{summary}; endpoints: {self.seen}{first}")]
+        findings = [ok("backlog", f"{summary}; endpoints: {self.counted}{first}")]
         findings += [self._overdue_finding(), *(self._matter(matter) for matter in _MATTERS)]
         if self._success_at is not None:
             since = spoken(max(0.0, now - self._success_at))
             findings.append(ok("success", f"last success {since} ago"))
-        elif self.seen:
+        elif self.counted:
             findings.append(advice("success", "no success so far"))
         return findings
 

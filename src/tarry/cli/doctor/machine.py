@@ -25,19 +25,19 @@ def python(db: str | None, find_module: Callable[[str], object] = find_spec) -> 
     """Check Python, and which extras are installed."""
     yield ok("python", f"{platform.python_implementation()} {platform.python_version()}")
     missing = sorted({extra for package, extra in PACKAGES.items() if not find_module(package)})
-    there = sorted(set(PACKAGES.values()) - set(missing))
+    installed = sorted(set(PACKAGES.values()) - set(missing))
     needed = {"service"} | ({"postgres"} if db and db.startswith("postgres") else set())
     if lacking := sorted(needed.intersection(missing)):
         yield wrong(EXTRAS, f"missing for the service: pip install 'tarry[{','.join(lacking)}]'")
     elif missing:
-        yield ok(EXTRAS, f"installed: {', '.join(there)}; not installed: {', '.join(missing)}")
+        yield ok(EXTRAS, f"installed: {', '.join(installed)}; not installed: {', '.join(missing)}")
     else:
         yield ok(EXTRAS, "all are installed")
 
 
-def variables(names: Iterable[str], known: Iterable[str]) -> Finding:
+def variables(names: Iterable[str], settings: Iterable[str]) -> Finding:
     """Check that every environment variable with tarry's prefix is a known one."""
-    given, understood = sorted(n for n in names if n.startswith(PREFIX)), {*known, *OTHERS}
+    given, understood = sorted(n for n in names if n.startswith(PREFIX)), {*settings, *OTHERS}
     for name in given:
         if name not in understood:
             close = nearest(name, map(str.lower, sorted(understood)))

@@ -24,7 +24,7 @@ READY, UNREADY = 200, 503
 ACCEPTED = "accepted"
 FIRST = 100
 """How many deliveries are searched for the oldest: some are scheduled for later."""
-MOST = 200
+MOST_ENDPOINTS = 200
 """The doctor looks at no more endpoints than this, since each takes several requests."""
 
 
@@ -36,7 +36,7 @@ def serving(url: str, key: str | None, *, backlog: bool = True) -> Iterator[Find
     try:
         server = Server(url, key, ONCE)
         asked_at = time()
-        answer = server.look("GET", "/readyz")
+        answer = server.send("GET", "/readyz")
         answered_at = time()
     except (NoServer, WrongSettings) as error:
         yield wrong("server", error.message)
@@ -52,8 +52,8 @@ def serving(url: str, key: str | None, *, backlog: bool = True) -> Iterator[Find
         problem = refusal_text(answer.status, answer.body, ())
         yield wrong("ready", f"does not accept messages: {problem}")
     if date := answer.headers.get("date"):
-        there = parsedate_to_datetime(date).timestamp()
-        apart = max(asked_at - there, there - answered_at)  # not counting a slow answer
+        server_time = parsedate_to_datetime(date).timestamp()
+        apart = max(asked_at - server_time, server_time - answered_at)  # not counting a slow answer
         if apart > SKEW:
             yield wrong("server clock", f"{apart:.0f} s from this machine's clock")
         else:
@@ -74,7 +74,7 @@ def _accepted(server: Server, key: str | None) -> Finding:
     if key is None:
         return advice("key", "not checked: give --key, or set TARRY_KEY")
     try:
-        server.ask("GET", "app", query={"limit": 1})
+        server.request("GET", "app", query={"limit": 1})
     except ServerRefused as error:
         if error.message.startswith("403"):
             return ok("key", "accepted, but it may not read applications")
@@ -86,9 +86,9 @@ def _accepted(server: Server, key: str | None) -> Finding:
 
 
 def _backlog(server: Server) -> list[Finding]:
-    facts = EndpointFacts(MOST)
+    facts = EndpointFacts(MOST_ENDPOINTS)
     try:
-        for app, endpoint in islice(_endpoints(server), MOST):
+        for app, endpoint in islice(_endpoints(server), MOST_ENDPOINTS):
             _count(server, app, endpoint, facts)
     except (NoServer, ServerRefused) as error:
         return [wrong("backlog", error.message)]
@@ -102,7 +102,7 @@ def _endpoints(server: Server) -> Iterator[tuple[str, str]]:
 
 
 def _count(server: Server, app: str, endpoint: str, facts: EndpointFacts) -> None:
-    lane = server.ask("GET", "app", app, "endpoint", endpoint, "lane").read()
+    lane = server.request("GET", "app", app, "endpoint", endpoint, "lane").read()
     down, waiting = lane["phase"] == "open", lane["backlog"]
     facts.add(f"{app} {endpoint}", standing=lane["standing"], down=down, waiting=waiting)
     succeeded = {"status": 0, "with_content": False}

@@ -11,7 +11,9 @@ def option_group(*options: Callable[[Any], Any]) -> Callable[[C], C]:
     """Declare all these options; the help shows the first one first."""
 
     def declare(command: C) -> C:
-        declared: C = reduce(lambda made, option: option(made), reversed(options), command)
+        declared: C = reduce(
+            lambda decorated, option: option(decorated), reversed(options), command
+        )
         return declared
 
     return declare

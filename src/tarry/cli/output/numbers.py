@@ -20,5 +20,5 @@ def digits(number: float, significant: int = ENOUGH) -> str:
 
 def bounds(estimate: Estimate) -> dict[str, object]:
     """Return the mean and its interval for JSON; an unknown number is null."""
-    known = estimate.low is not None and estimate.high is not None
-    return {"mean": estimate.mean, "ci95": [estimate.low, estimate.high] if known else None}
+    is_known = estimate.low is not None and estimate.high is not None
+    return {"mean": estimate.mean, "ci95": [estimate.low, estimate.high] if is_known else None}

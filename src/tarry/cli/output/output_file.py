@@ -20,7 +20,7 @@ def check(option: str, path: Path, suffixes: Collection[str]) -> None:
     raise BadFile(f"{option!r} is {str(path)!r}; it must be {wanted}")
 
 
-def written(path: Path, write: Callable[[], object]) -> None:
+def write_file(path: Path, write: Callable[[], object]) -> None:
     """Call `write`, and report in one line if it fails after all."""
     try:
         write()

@@ -12,14 +12,14 @@ PATIENCE = 1.0
 
 
 @contextmanager
-def progress(what: str, steps: int, console: Console) -> Iterator[Callable[[], None]]:
+def progress(description: str, steps: int, console: Console) -> Iterator[Callable[[], None]]:
     """Yield a function to call after each step; the bar disappears at the end."""
     if not console.is_terminal:
         yield lambda: None
         return
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn(description), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=console, transient=True)
-    task = bar.add_task(what, total=steps)
+    task = bar.add_task(description, total=steps)
     later = Timer(PATIENCE, bar.start)
     later.daemon = True
     later.start()

@@ -8,11 +8,11 @@ from tarry.cli.client.remote import (
     EXIT_CODES,
     Remote,
     changes,
+    confirm,
+    given_fields,
     listed,
     pairs,
     remote,
-    said,
-    sure,
     yes_option,
 )
 from tarry.cli.input.ranges import Whole
@@ -80,8 +80,12 @@ def create(  # noqa: PLR0913  one argument per option
     if_missing: bool,
 ) -> None:
     """Create an application."""
-    body = said(name=name, uid=uid, throttleRate=rate, metadata=pairs(metadata, "--metadata"))
-    remote.show(remote.server.ask("POST", "app", query={"get_if_exists": if_missing}, body=body))
+    body = given_fields(
+        name=name, uid=uid, throttleRate=rate, metadata=pairs(metadata, "--metadata")
+    )
+    remote.show(
+        remote.server.request("POST", "app", query={"get_if_exists": if_missing}, body=body)
+    )
 
 
 @app.command(epilog=EXIT_CODES)
@@ -108,9 +112,11 @@ def update(  # noqa: PLR0913  one argument per option
     clear: tuple[str, ...],
 ) -> None:
     """Change an application; other fields stay as they are."""
-    given = said(name=name, uid=uid, throttleRate=rate, metadata=pairs(metadata, "--metadata"))
+    given = given_fields(
+        name=name, uid=uid, throttleRate=rate, metadata=pairs(metadata, "--metadata")
+    )
     body = changes(dict(CLEARED[name] for name in clear), given)
-    remote.show(remote.server.ask("PATCH", "app", app, body=body))
+    remote.show(remote.server.request("PATCH", "app", app, body=body))
 
 
 @app.command(epilog=EXIT_CODES)
@@ -119,6 +125,6 @@ def update(  # noqa: PLR0913  one argument per option
 @remote
 def delete(remote: Remote, *, app: str, yes: bool) -> None:
     """Delete an application, and discard its waiting deliveries."""
-    sure(f"Delete the application {app}, and discard its waiting deliveries?", yes=yes)
-    remote.server.ask("DELETE", "app", app)
+    confirm(f"Delete the application {app}, and discard its waiting deliveries?", yes=yes)
+    remote.server.request("DELETE", "app", app)
     remote.say(f"{app} is deleted")

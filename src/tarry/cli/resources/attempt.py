@@ -88,12 +88,12 @@ def attempts_of(  # noqa: PLR0913  one argument per filter
     """Print a list of attempts."""
     columns = dict(COLUMNS)
     if message is not None:
-        way, query["endpoint_id"] = ("app", app, "attempt", "msg", message), endpoint
+        path, query["endpoint_id"] = ("app", app, "attempt", "msg", message), endpoint
         names = Names(remote.server)
         columns["Endpoint"] = lambda row: names.endpoint(app, row["endpointId"])
     elif endpoint is not None:
-        way = ("app", app, "attempt", "endpoint", endpoint)
+        path = ("app", app, "attempt", "endpoint", endpoint)
         columns["Message"] = "msgId"
     else:
         raise click.UsageError("Give --endpoint, --message, or both.")
-    remote.list(columns, *way, limit=limit, everything=everything, **query)
+    remote.list(columns, *path, limit=limit, everything=everything, **query)

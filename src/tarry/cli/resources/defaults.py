@@ -19,8 +19,8 @@ from tarry.cli.resources.lane import put_policy
 @remote
 def policy(remote: Remote, *, app: str | None, file: Path | None, clear: bool) -> None:
     """Show or change the policy of endpoints without their own."""
-    place = ("environment",) if app is None else ("app", app)
-    put_policy(remote, (*place, "policy"), file, clear=clear)
+    owner = ("environment",) if app is None else ("app", app)
+    put_policy(remote, (*owner, "policy"), file, clear=clear)
 
 
 @click.command(epilog=EXIT_CODES)
@@ -35,14 +35,14 @@ def quota(remote: Remote, *, app: str, most: int | None, clear: bool) -> None:
 
     Above this number the application's messages are refused.
     """
-    way = ("app", app, "quota")
+    path = ("app", app, "quota")
     if most is not None and clear:
         raise click.UsageError("--set and --clear cannot be used together")
     if most is not None:
-        remote.server.ask("PUT", *way, body={"mostWaiting": most})
+        remote.server.request("PUT", *path, body={"mostWaiting": most})
     if clear:
-        remote.server.ask("DELETE", *way)
-    answer = remote.get(*way)
+        remote.server.request("DELETE", *path)
+    answer = remote.get(*path)
     if remote.as_json:
         remote.print(answer)
         return

@@ -9,11 +9,11 @@ from tarry.cli.client.remote import (
     EXIT_CODES,
     Remote,
     changes,
+    confirm,
+    given_fields,
     listed,
     pairs,
     remote,
-    said,
-    sure,
     yes_option,
 )
 from tarry.cli.input.option_group import option_group
@@ -128,9 +128,11 @@ def create(  # noqa: PLR0913  one argument per option
     **fields: Any,  # noqa: ANN401  the values of the other options
 ) -> None:
     """Send an application's messages to URL."""
-    body = said(url=url, secret=secret, headers=pairs(headers, "--header"), disabled=disabled)
-    body |= _told(**fields)
-    remote.show(remote.server.ask("POST", "app", app, "endpoint", body=body))
+    body = given_fields(
+        url=url, secret=secret, headers=pairs(headers, "--header"), disabled=disabled
+    )
+    body |= _fields_of_options(**fields)
+    remote.show(remote.server.request("POST", "app", app, "endpoint", body=body))
 
 
 @endpoint.command(epilog=EXIT_CODES)
@@ -163,9 +165,11 @@ def update(  # noqa: PLR0913  one argument per option
 
     The new settings also apply to deliveries that are waiting.
     """
-    given = said(url=url, disabled=None if enabled is None else not enabled) | _told(**fields)
+    given = given_fields(
+        url=url, disabled=None if enabled is None else not enabled
+    ) | _fields_of_options(**fields)
     body = changes(dict(CLEARED[name] for name in clear), given)
-    remote.show(remote.server.ask("PATCH", "app", app, "endpoint", endpoint, body=body))
+    remote.show(remote.server.request("PATCH", "app", app, "endpoint", endpoint, body=body))
 
 
 @endpoint.command(epilog=EXIT_CODES)
@@ -175,12 +179,12 @@ def update(  # noqa: PLR0913  one argument per option
 @remote
 def delete(remote: Remote, *, app: str, endpoint: str, yes: bool) -> None:
     """Delete an endpoint, and discard its waiting deliveries."""
-    sure(f"Delete the endpoint {endpoint}, and discard its waiting deliveries?", yes=yes)
-    remote.server.ask("DELETE", "app", app, "endpoint", endpoint)
+    confirm(f"Delete the endpoint {endpoint}, and discard its waiting deliveries?", yes=yes)
+    remote.server.request("DELETE", "app", app, "endpoint", endpoint)
     remote.say(f"{endpoint} is deleted")
 
 
-def _told(  # noqa: PLR0913  one argument per option
+def _fields_of_options(  # noqa: PLR0913  one argument per option
     *,
     uid: str | None,
     description: str | None,
@@ -193,7 +197,7 @@ def _told(  # noqa: PLR0913  one argument per option
     metadata: tuple[str, ...],
 ) -> dict[str, object]:
     """Return the fields that were given, under the names that the API uses."""
-    return said(
+    return given_fields(
         uid=uid,
         description=description,
         eventTypes=event_types,

@@ -5,7 +5,15 @@ from pathlib import Path
 
 import click
 
-from tarry.cli.client.remote import EXIT_CODES, Remote, listed, remote, said, sure, yes_option
+from tarry.cli.client.remote import (
+    EXIT_CODES,
+    Remote,
+    confirm,
+    given_fields,
+    listed,
+    remote,
+    yes_option,
+)
 from tarry.cli.output.tables import Columns, time_cell
 
 COLUMNS: Columns = {
@@ -57,7 +65,7 @@ def create(
     remote: Remote, *, name: str, description: str, schema: Path | None, validate: bool
 ) -> None:
     """Create an event type."""
-    body = said(name=name, description=description, validatePayload=validate or None)
+    body = given_fields(name=name, description=description, validatePayload=validate or None)
     if schema is not None:
         try:
             body["schemas"] = {"1": json.loads(schema.read_bytes())}
@@ -67,7 +75,7 @@ def create(
         except ValueError as error:
             words = f"{schema} is no JSON: {error}"
             raise click.BadParameter(words, param_hint="--schema") from error
-    remote.show(remote.server.ask("POST", "event-type", body=body))
+    remote.show(remote.server.request("POST", "event-type", body=body))
 
 
 @event_type.command(epilog=EXIT_CODES)
@@ -80,6 +88,6 @@ def delete(remote: Remote, *, name: str, expunge: bool, yes: bool) -> None:
 
     Without --expunge it is only archived.
     """
-    sure(f"Delete the event type {name}?", yes=yes)
-    remote.server.ask("DELETE", "event-type", name, query={"expunge": expunge})
+    confirm(f"Delete the event type {name}?", yes=yes)
+    remote.server.request("DELETE", "event-type", name, query={"expunge": expunge})
     remote.say(f"{name} is {'deleted' if expunge else 'archived'}")

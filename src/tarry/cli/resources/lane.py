@@ -63,7 +63,7 @@ def resume(remote: Remote, *, app: str, endpoint: str) -> None:
 @remote
 def probe(remote: Remote, *, app: str, endpoint: str) -> None:
     """Probe an endpoint that is down now."""
-    _show_lane(remote, remote.server.ask("POST", "app", app, "endpoint", endpoint, "probe"))
+    _show_lane(remote, remote.server.request("POST", "app", app, "endpoint", endpoint, "probe"))
 
 
 def _show_lane(remote: Remote, answer: Answer) -> None:
@@ -106,15 +106,15 @@ def policy(remote: Remote, *, app: str, endpoint: str, file: Path | None, clear:
     put_policy(remote, ("app", app, "endpoint", endpoint, "policy"), file, clear=clear)
 
 
-def put_policy(remote: Remote, way: tuple[str, ...], file: Path | None, *, clear: bool) -> None:
+def put_policy(remote: Remote, path: tuple[str, ...], file: Path | None, *, clear: bool) -> None:
     """Change or clear the policy at a path, if requested, and show it."""
     if file is not None and clear:
         raise click.UsageError("--set and --clear cannot be used together")
     if file is not None:
-        remote.server.ask("PUT", *way, body=read_document(file))
+        remote.server.request("PUT", *path, body=read_document(file))
     if clear:
-        remote.server.ask("DELETE", *way)
-    _show_policy(remote, remote.get(*way))
+        remote.server.request("DELETE", *path)
+    _show_policy(remote, remote.get(*path))
 
 
 def _show_policy(remote: Remote, answer: Answer) -> None:
@@ -152,10 +152,11 @@ def stats(
 ) -> None:
     """Count messages by status, and attempts."""
     check_span(since, until)
-    way, span = ("app", app, "endpoint", endpoint), {"since": to_api(since), "until": to_api(until)}
+    path = ("app", app, "endpoint", endpoint)
+    span = {"since": to_api(since), "until": to_api(until)}
     counts: dict[str, Any] = {
-        "messages": remote.get(*way, "stats", **span).read(),
-        "attempts": remote.get(*way, "attempt-stats", **span).read(),
+        "messages": remote.get(*path, "stats", **span).read(),
+        "attempts": remote.get(*path, "attempt-stats", **span).read(),
     }
     if remote.as_json:
         click.echo(json.dumps(counts))
@@ -166,7 +167,7 @@ def stats(
 
 
 def _stand(remote: Remote, app: str, endpoint: str, verb: str) -> None:
-    answer = remote.server.ask("POST", "app", app, "endpoint", endpoint, verb)
+    answer = remote.server.request("POST", "app", app, "endpoint", endpoint, verb)
     if remote.as_json:
         remote.print(answer)
     else:

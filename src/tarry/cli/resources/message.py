@@ -7,7 +7,7 @@ import click
 
 from tarry.cli.client.names import Vocabulary
 from tarry.cli.client.polling import NO_ENDPOINT
-from tarry.cli.client.remote import EXIT_CODES, Remote, listed, remote, sure, yes_option
+from tarry.cli.client.remote import EXIT_CODES, Remote, confirm, listed, remote, yes_option
 from tarry.cli.input.option_group import option_group
 from tarry.cli.input.times import (
     check_span,
@@ -109,17 +109,17 @@ def list_messages(  # noqa: PLR0913  one argument per option
 ) -> None:
     """List an application's messages, the newest first."""
     query = {**recent(**which), "with_content": content}
-    way: tuple[str, ...] = ("app", app, "msg")
+    path: tuple[str, ...] = ("app", app, "msg")
     columns = dict(COLUMNS)
     if endpoint is not None:
-        way, columns["State"] = ("app", app, "endpoint", endpoint, "msg"), _state(remote)
+        path, columns["State"] = ("app", app, "endpoint", endpoint, "msg"), _state(remote)
         query["status"] = None if status is None else STATUSES.index(status)
         query["expanded_statuses"] = True
     elif status is not None:
         raise click.UsageError("--status needs --endpoint: a message has a state at each endpoint")
     if content:
         columns["Payload"] = "payload"
-    remote.list(columns, *way, limit=limit, everything=everything, **query)
+    remote.list(columns, *path, limit=limit, everything=everything, **query)
 
 
 @message.command(epilog=EXIT_CODES)
@@ -128,8 +128,8 @@ def list_messages(  # noqa: PLR0913  one argument per option
 @remote
 def get(remote: Remote, *, app: str, message: str) -> None:
     """Show a message, and its status at each endpoint."""
-    way = ("app", app, "msg", message)
-    remote.show(remote.get(*way))
+    path = ("app", app, "msg", message)
+    remote.show(remote.get(*path))
     if not remote.as_json:
         columns: Columns = {
             "Endpoint": known_as,
@@ -137,7 +137,7 @@ def get(remote: Remote, *, app: str, message: str) -> None:
             "State": _state(remote),
             "Next attempt": due_cell("nextAttempt"),
         }
-        endpoints = remote.server.items(*way, "endpoint", most=None, expanded_statuses=True)
+        endpoints = remote.server.items(*path, "endpoint", most=None, expanded_statuses=True)
         click.echo()
         if not tables.print_table(endpoints, columns):
             click.echo(NO_ENDPOINT, err=True)
@@ -155,7 +155,7 @@ def _state(remote: Remote) -> CellText:
 @remote
 def cancel(remote: Remote, *, app: str, message: str) -> None:
     """Make no more attempts to deliver a message."""
-    answer = remote.server.ask("POST", "app", app, "msg", message, "cancel")
+    answer = remote.server.request("POST", "app", app, "msg", message, "cancel")
     if remote.as_json:
         remote.print(answer)
     else:
@@ -169,8 +169,8 @@ def cancel(remote: Remote, *, app: str, message: str) -> None:
 @remote
 def expunge(remote: Remote, *, app: str, message: str, yes: bool) -> None:
     """Erase a message's payload; it cannot be sent again."""
-    sure(f"Erase the payload of {message}?", yes=yes)
-    remote.server.ask("DELETE", "app", app, "msg", message, "content")
+    confirm(f"Erase the payload of {message}?", yes=yes)
+    remote.server.request("DELETE", "app", app, "msg", message, "content")
     remote.say(f"erased the payload of {message}")
 
 
@@ -181,7 +181,9 @@ def expunge(remote: Remote, *, app: str, message: str, yes: bool) -> None:
 @remote
 def resend(remote: Remote, *, app: str, message: str, endpoint: str) -> None:
     """Make one more attempt, ahead of waiting deliveries."""
-    answer = remote.server.ask("POST", "app", app, "msg", message, "endpoint", endpoint, "resend")
+    answer = remote.server.request(
+        "POST", "app", app, "msg", message, "endpoint", endpoint, "resend"
+    )
     if remote.as_json:
         remote.print(answer)
     else:

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tarry.cli.client.client import Answer
 from tarry.cli.client.polling import interruptible, poll
-from tarry.cli.client.remote import WAITED, Remote, remote, said
+from tarry.cli.client.remote import WAITED, Remote, given_fields, remote
 from tarry.cli.exit_codes import FAILED, TOO_LATE
 from tarry.cli.input.quantities import seconds
 from tarry.cli.input.times import BACK, check_span, since_option, to_api, until_option
@@ -48,9 +48,9 @@ def recover(  # noqa: PLR0913  one argument per option
     get` shows the progress.
     """
     check_span(since, until)
-    way = ("app", app, "endpoint", endpoint, "replay-missing" if missing else "recover")
-    body = said(since=to_api(since), until=to_api(until))
-    answer = remote.server.ask("POST", *way, body=body)
+    path = ("app", app, "endpoint", endpoint, "replay-missing" if missing else "recover")
+    body = given_fields(since=to_api(since), until=to_api(until))
+    answer = remote.server.request("POST", *path, body=body)
     if wait:
         answer = _awaited(remote, answer, timeout)
     task = answer.read()

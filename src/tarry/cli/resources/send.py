@@ -11,7 +11,7 @@ import click
 
 from tarry.cli.client.client import NoServer
 from tarry.cli.client.polling import follow_message
-from tarry.cli.client.remote import WAITED, Remote, remote, said
+from tarry.cli.client.remote import WAITED, Remote, given_fields, remote
 from tarry.cli.input.quantities import seconds
 from tarry.cli.input.times import ahead, to_api
 from tarry.cli.output.safe_text import fits_a_header
@@ -108,7 +108,7 @@ def send(  # noqa: PLR0913  one argument per option
     PAYLOAD is a JSON object, {} if you leave it out; - reads it from stdin, @FILE from a file. It
     is sent byte for byte. With --wait, the progress at each endpoint is shown.
     """
-    rest = said(
+    rest = given_fields(
         eventType=event_type,
         eventId=event_id,
         channels=channels,
@@ -118,7 +118,7 @@ def send(  # noqa: PLR0913  one argument per option
     # The payload is inserted unchanged: parsing and writing it would change numbers and spaces.
     body = json.dumps(rest).encode()[:-1] + b', "payload": ' + read_payload(payload) + b"}"
     try:
-        answer = remote.server.ask("POST", "app", app, "msg", body=body, key=idempotency_key)
+        answer = remote.server.request("POST", "app", app, "msg", body=body, key=idempotency_key)
     except NoServer as error:
         if not remote.server.reached:
             raise

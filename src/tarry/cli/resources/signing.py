@@ -2,7 +2,7 @@
 
 import click
 
-from tarry.cli.client.remote import EXIT_CODES, Remote, pairs, remote, said
+from tarry.cli.client.remote import EXIT_CODES, Remote, given_fields, pairs, remote
 from tarry.cli.input.quantities import seconds
 from tarry.cli.output import tables
 from tarry.cli.resources.app import app_argument
@@ -41,9 +41,9 @@ def rotate(
     The receiver verifies with this secret from now on. For a while, messages are signed with the
     old one as well.
     """
-    body = said(key=secret, gracePeriodSeconds=None if grace is None else round(grace))
-    way = ("app", app, "endpoint", endpoint, "secret", "rotate")
-    answer = remote.server.ask("POST", *way, body=body, once=True)
+    body = given_fields(key=secret, gracePeriodSeconds=None if grace is None else round(grace))
+    path = ("app", app, "endpoint", endpoint, "secret", "rotate")
+    answer = remote.server.request("POST", *path, body=body, once=True)
     if remote.as_json:
         remote.print(answer)
     else:
@@ -62,11 +62,11 @@ def headers(
     remote: Remote, *, app: str, endpoint: str, given: tuple[str, ...], unset: tuple[str, ...]
 ) -> None:
     """Show or change the headers that are sent along."""
-    way = ("app", app, "endpoint", endpoint, "headers")
+    path = ("app", app, "endpoint", endpoint, "headers")
     if given or unset:
         body = {"headers": pairs(given, "--set"), "deleteHeaders": list(unset)}
-        remote.server.ask("PATCH", *way, body=body)
-    answer = remote.get(*way)
+        remote.server.request("PATCH", *path, body=body)
+    answer = remote.get(*path)
     if remote.as_json:
         remote.print(answer)
         return

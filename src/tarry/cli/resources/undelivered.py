@@ -59,7 +59,7 @@ def undelivered(  # noqa: PLR0913  one argument per option
     """List waiting and failed deliveries, of APP or of all."""
     if app is None and endpoint is not None:
         raise click.UsageError("--endpoint needs APP: name the application of the endpoint")
-    way = ("undelivered",) if app is None else ("app", app, "undelivered")
+    path = ("undelivered",) if app is None else ("app", app, "undelivered")
     vocabulary, names = Vocabulary(remote.server), Names(remote.server)
     query = {
         "state": None if state is None else STATES[state],
@@ -69,9 +69,9 @@ def undelivered(  # noqa: PLR0913  one argument per option
     columns = _columns(vocabulary)
     most = None if everything else limit + 1
     if remote.as_json:
-        remote.list(columns, *way, limit=limit, everything=everything, **query)
+        remote.list(columns, *path, limit=limit, everything=everything, **query)
         return
-    deliveries = list(remote.server.items(*way, most=most, **query))
+    deliveries = list(remote.server.items(*path, most=most, **query))
     shown = deliveries if everything else deliveries[:limit]
     lanes = groupby(shown, lambda row: (row["appId"], row["endpointId"]))
     for number, (lane, rows) in enumerate(lanes):

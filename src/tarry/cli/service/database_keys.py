@@ -18,7 +18,7 @@ class DatabaseKeys:
     def create(self, name: str, scopes: tuple[str, ...], expires_at: str | None) -> dict[str, Any]:
         """Create a key; the result includes its text."""
         from tarry.service import open_hooks  # noqa: PLC0415  likewise
-        from tarry.service.api.resources.environment.keys import told  # noqa: PLC0415  it needs the extra
+        from tarry.service.api.resources.environment.keys import key_out  # noqa: PLC0415  it needs the extra
         from tarry.service.model.key import Scope  # noqa: PLC0415  likewise
 
         at = None if expires_at is None else datetime.fromisoformat(expires_at).timestamp()
@@ -28,24 +28,24 @@ class DatabaseKeys:
             opening = open_hooks(self._db, environment=self._environment, migrate=False)
             async with opening as hooks:
                 text, key = await hooks.make_key(map(Scope, scopes), name=name, expires_at=at)
-            return {"key": text, **_builtins(told(key))}
+            return {"key": text, **_builtins(key_out(key))}
 
         return make()
 
     def list(self) -> Iterator[dict[str, Any]]:
         """Yield all keys in the order in which they were created."""
         from tarry.service import Cut, kinds, open_hooks  # noqa: PLC0415  likewise
-        from tarry.service.api.resources.environment.keys import told  # noqa: PLC0415  it needs the extra
+        from tarry.service.api.resources.environment.keys import key_out  # noqa: PLC0415  it needs the extra
 
         @serving
         async def look() -> list[dict[str, Any]]:
-            found, mark = list[dict[str, Any]](), ""
+            described, mark = list[dict[str, Any]](), ""
             async with open_hooks(self._db, migrate=False) as hooks:
                 kind = kinds.Keys(self._environment)
                 while keys := (await hooks.store.page(kind, Cut(PAGE, mark))).entries:
-                    found += [_builtins(told(key)) for key in keys]
+                    described += [_builtins(key_out(key)) for key in keys]
                     mark = keys[-1].id
-            return found
+            return described
 
         return iter(look())
 
@@ -61,9 +61,9 @@ class DatabaseKeys:
         end()
 
 
-def _builtins(told: object) -> dict[str, Any]:
+def _builtins(response: object) -> dict[str, Any]:
     """Convert a response of the API to plain JSON values."""
     import msgspec  # noqa: PLC0415  it needs the extra
 
-    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(told))
-    return found
+    values: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(response))
+    return values

@@ -66,8 +66,8 @@ class ServerKeys:
     def create(self, name: str, scopes: tuple[str, ...], expires_at: str | None) -> Thing:
         """Create a key. Not retried: if the response is lost, so is the key's text."""
         body = {"name": name, "scopes": scopes, "expiresAt": expires_at}
-        made: Thing = self._server.ask("POST", "key", body=body, once=True).read()
-        return made
+        created: Thing = self._server.request("POST", "key", body=body, once=True).read()
+        return created
 
     def list(self) -> Iterator[Thing]:
         """Yield all keys."""
@@ -75,7 +75,7 @@ class ServerKeys:
 
     def revoke(self, key: str) -> None:
         """Revoke a key."""
-        self._server.ask("DELETE", "key", key)
+        self._server.request("DELETE", "key", key)
 
 
 def with_keys(work: Callable[Concatenate[Keys, P], T]) -> Callable[P, T]:
@@ -157,15 +157,15 @@ def create(
     keys: Keys, *, name: str, scopes: tuple[str, ...], expires: datetime | None, as_json: bool
 ) -> None:
     """Create a key and print it; it cannot be shown again."""
-    made = keys.create(name, tuple(dict.fromkeys(scopes)), to_api(expires))
+    created = keys.create(name, tuple(dict.fromkeys(scopes)), to_api(expires))
     if as_json:
-        click.echo(json.dumps(made))
+        click.echo(json.dumps(created))
         return
+    scopes_text = ", ".join(created["scopes"])
     click.echo(
-        f"{made['id']} has the scopes {', '.join(made['scopes'])}. The key is shown only now:",
-        err=True,
+        f"{created['id']} has the scopes {scopes_text}. The key is shown only now:", err=True
     )
-    click.echo(made["key"])
+    click.echo(created["key"])
 
 
 @key.command("list", epilog=EXIT_CODES)

@@ -107,11 +107,11 @@ config_option = click.option(
 )
 
 
-def setting(flag: str, **more: Any) -> Callable[[C], C]:  # noqa: ANN401  click's arguments
+def setting(flag: str, **attributes: Any) -> Callable[[C], C]:  # noqa: ANN401  click's arguments
     """Declare an option with its environment variable: `--key-rate` and `TARRY_KEY_RATE`."""
     variable = f"TARRY_{flag.removeprefix('--').replace('-', '_').upper()}"
-    shown = more.get("default") is not None
-    return click.option(flag, envvar=variable, show_envvar=True, show_default=shown, **more)
+    shown = attributes.get("default") is not None
+    return click.option(flag, envvar=variable, show_envvar=True, show_default=shown, **attributes)
 
 
 db_option = partial(

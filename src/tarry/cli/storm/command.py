@@ -53,14 +53,14 @@ class SimulationCommand(click.Command):
             if isinstance(option, click.Option) and not option.is_flag
             for name in option.opts
         }
-        left = deque(args)
+        remaining = deque(args)
         scenario = False
-        while left:
-            typed = left.popleft()
+        while remaining:
+            typed = remaining.popleft()
             if typed.startswith("-"):
                 yield typed
-                if typed in takes_value and left:
-                    yield left.popleft()
+                if typed in takes_value and remaining:
+                    yield remaining.popleft()
             elif scenario:
                 yield from (POLICY, typed)
             else:

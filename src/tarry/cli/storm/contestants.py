@@ -34,8 +34,8 @@ def _contestant(storm: Storm, typed: str) -> Contestant:
         return Contestant(PACED, None)
     path = Path(typed)
     if path.suffix.lower() not in PARSERS:
-        known = (*own, PACED)
-        wanted = f"a .toml or .json file, or one of {', '.join(known)}{hint(typed, known)}"
+        names = (*own, PACED)
+        wanted = f"a .toml or .json file, or one of {', '.join(names)}{hint(typed, names)}"
         raise BadFile(f"'--policy' is {typed!r}; it must be {wanted}")
     policy = read_policy(path)
     return storm.contestant(policy.name or path.stem, policy)
@@ -43,10 +43,10 @@ def _contestant(storm: Storm, typed: str) -> Contestant:
 
 def _numbered(chosen: Iterable[Contestant]) -> Iterable[Contestant]:
     """Make equal names distinct: the second one gets the number 2."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for contestant in chosen:
-        seen[contestant.name] += 1
-        number = seen[contestant.name]
+        counts[contestant.name] += 1
+        number = counts[contestant.name]
         yield (
             contestant if number == 1 else contestant.replace(name=f"{contestant.name} ({number})")
         )

@@ -83,9 +83,9 @@ def _parts(span: Range) -> dict[str, float]:
 def _table(rows: tuple[Row, ...]) -> Table:
     table = Table()
     table.add_column("Attempt", justify="right")
-    for what in ("wait", "total"):
+    for part_name in ("wait", "total"):
         for which in _parts(NOTHING):
-            table.add_column(f"{what.capitalize()}\n{which}", justify="right", no_wrap=True)
+            table.add_column(f"{part_name.capitalize()}\n{which}", justify="right", no_wrap=True)
     for row in rows:
         parts = (*_parts(row.wait).values(), *_parts(row.total).values())
         table.add_row(str(row.attempt), *map(spoken, parts))

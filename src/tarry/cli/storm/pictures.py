@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from tarry.cli.extras import needed_for
-from tarry.cli.output.output_file import check, written
+from tarry.cli.output.output_file import check, write_file
 from tarry.core.policy import Policy
 from tarry.sim.study import Study
 
@@ -17,7 +17,7 @@ def report_to(path: Path, command: str) -> Write:
     check("--report", path, (".html", ".htm"))
     with needed_for("--report"):
         from tarry.sim.picture.report import write_report  # noqa: PLC0415  it needs the extra
-    return lambda study: written(path, partial(write_report, path, study, command))
+    return lambda study: write_file(path, partial(write_report, path, study, command))
 
 
 def plot_to(path: Path) -> Write:
@@ -25,7 +25,7 @@ def plot_to(path: Path) -> Write:
     check("--plot", path, (".png", ".svg"))
     with needed_for("--plot"):
         from tarry.sim.picture.chart import write_plot  # noqa: PLC0415  it needs the extra
-    return lambda study: written(path, partial(write_plot, path, study))
+    return lambda study: write_file(path, partial(write_plot, path, study))
 
 
 def waits_to(path: Path) -> Callable[[Policy, str, int | None], None]:
@@ -34,4 +34,4 @@ def waits_to(path: Path) -> Callable[[Policy, str, int | None], None]:
     with needed_for("--plot"):
         from tarry.sim.picture.canvas import save  # noqa: PLC0415  it needs the extra
         from tarry.sim.picture.envelope import envelope  # noqa: PLC0415  likewise
-    return lambda *waits: written(path, partial(save, path, [envelope(*waits)]))
+    return lambda *waits: write_file(path, partial(save, path, [envelope(*waits)]))

@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from tarry.cli.exit_codes import FAILED, INTERRUPTED, WRONG
-from tarry.cli.output.output_file import check, written
+from tarry.cli.output.output_file import check, write_file
 from tarry.cli.output.progress import progress
 from tarry.cli.storm.recommendation import as_json, show
 from tarry.core.policy import Policy
@@ -70,4 +70,4 @@ def _wish(typed: Mapping[str, object]) -> Wish:
 
 def _save(path: Path, policy: Policy) -> None:
     text = WRITERS[path.suffix.lower()](policy)
-    written(path, lambda: path.write_text(text, encoding="utf-8"))
+    write_file(path, lambda: path.write_text(text, encoding="utf-8"))

@@ -112,10 +112,10 @@ def _table(recommendation: Recommendation) -> Table:
     wish = recommendation.wish
     for point in _points(recommendation):
         mark = RECOMMENDED if point.name == recommendation.candidate.name else ""
-        known = math.isfinite(point.recovery)
+        is_known = math.isfinite(point.recovery)
         cells = (
-            digits(point.recovery) if known else "never",
-            digits(point.recovery / wish.drain) if known else "never",
+            digits(point.recovery) if is_known else "never",
+            digits(point.recovery / wish.drain) if is_known else "never",
             digits(point.peak_ratio),
             digits(point.attempts / wish.clients),
         )

@@ -12,12 +12,12 @@ from tarry.sim.shipped import names, shipped
 
 def read_storm(typed: str) -> Storm:
     """Read a scenario: one that comes with tarry, or a TOML file."""
-    known = names()
-    if typed in known:
+    shipped_names = names()
+    if typed in shipped_names:
         return shipped(typed)
     path = Path(typed)
     if path.suffix.lower() != ".toml":
-        also = hint(typed, known)
+        also = hint(typed, shipped_names)
         wanted = f"a .toml file, or a name that `tarry storm list` shows{also}"
         raise BadFile(f"'SCENARIO' is {typed!r}; it must be {wanted}")
     try:

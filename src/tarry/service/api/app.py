@@ -15,12 +15,12 @@ import msgspec
 
 from tarry.errors import StoreUnavailable, TarryError
 from tarry.service.api.http import cors
-from tarry.service.api.http.access import Access, Need, Who, least_scope
+from tarry.service.api.http.access import Access, Caller, Need, least_scope
 from tarry.service.api.http.idempotency import Idempotency
 from tarry.service.api.http.metrics import CONTENT_TYPE, RequestMetrics, delivery_lines
 from tarry.service.api.http.operation import Operation, Reply
 from tarry.service.api.http.parsing import read_body, read_query
-from tarry.service.api.http.problem import Answer, json_answer, problem, told
+from tarry.service.api.http.problem import Answer, error_answer, json_answer, problem
 from tarry.service.api.http.rate_limit import RateLimit
 from tarry.service.api.http.request import Request, path_of
 from tarry.service.api.http.routes import Match, Routes
@@ -36,7 +36,7 @@ log = logging.getLogger("tarry.service")
 PREFIX = "/api/v1/"
 BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 """Statuses whose responses have no `Content-Length`, not even 0."""
-SILENT = 60.0
+LOG_INTERVAL = 60.0
 """A lasting failure of the database is logged at most once in this many seconds."""
 
 Scope = Mapping[str, Any]
@@ -44,7 +44,7 @@ Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 Page = Callable[[], Awaitable[Answer]]
 
-_NOBODY = Who(key="", environment="", needs=frozenset({Need.NOTHING}))
+_NOBODY = Caller(key="", environment="", needs=frozenset({Need.NOTHING}))
 
 
 class _HungUpError(Exception):
@@ -76,7 +76,7 @@ class Api:
         self._idempotency = Idempotency(hooks.store, now=now)
         self._send_cache = SendCache(hooks.store)
         self._now = now
-        self._silent_until = 0.0
+        self._log_again_at = 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -88,36 +88,36 @@ class Api:
             headers=dict(scope["headers"]),
             scheme=scope["scheme"],
         )
-        found = self._find(request)
+        route = self._find(request)
         try:
-            if isinstance(found, Match):
-                status, headers, body = await self._operate(found, request, receive)
-            elif found is None:
+            if isinstance(route, Match):
+                status, headers, body = await self._operate(route, request, receive)
+            elif route is None:
                 status, headers, body = await self._page(request)
             else:
-                status, headers, body = _unfit(request, found)
+                status, headers, body = _unsupported(request, route)
         except _HungUpError:
             return
         except TarryError as error:
             if isinstance(error, StoreUnavailable):
                 self._log_trouble(error)
-            status, headers, body = told(error)
+            status, headers, body = error_answer(error)
         except Exception:  # the response only says that it failed; the log says why
             log.exception("%s %r", request.method, request.path)  # %r: a path may hold newlines
             status, headers, body = problem(500, "server_error", "something went wrong")
-        self.metrics.count(self._name(request, found), status, time.perf_counter() - began)
+        self.metrics.count(self._name(request, route), status, time.perf_counter() - began)
         pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
         if status not in BODILESS:
             pairs.append((b"content-length", b"%d" % len(body)))
-        if found is not None and cors.by_a_page(request):
-            pairs += cors.SHOWN
+        if route is not None and cors.by_a_page(request):
+            pairs += cors.RESPONSE_HEADERS
         await send({"type": "http.response.start", "status": status, "headers": pairs})
         await send({"type": "http.response.body", "body": body})
 
     def _log_trouble(self, error: StoreUnavailable) -> None:
         """Log why requests are answered with 503, now and then; the responses do not say it."""
-        if self._now() >= self._silent_until:
-            self._silent_until = self._now() + SILENT
+        if self._now() >= self._log_again_at:
+            self._log_again_at = self._now() + LOG_INTERVAL
             log.warning("answering with 503: %s", error)
 
     def _find(self, request: Request) -> Match | frozenset[str] | None:
@@ -126,11 +126,11 @@ class Api:
             return None
         return self._routes.find(request.method, request.path[len(PREFIX) :])
 
-    def _name(self, request: Request, found: Match | frozenset[str] | None) -> str:
+    def _name(self, request: Request, route: Match | frozenset[str] | None) -> str:
         """Return the label of a request in the metrics: an operation's name, or a page's path."""
-        if isinstance(found, Match):
-            return found.operation.name
-        return request.path if found is None and request.path in self._pages else "unknown"
+        if isinstance(route, Match):
+            return route.operation.name
+        return request.path if route is None and request.path in self._pages else "unknown"
 
     async def _page(self, request: Request) -> Answer:
         page = self._pages.get(request.path.rstrip("/") or "/")
@@ -156,31 +156,33 @@ class Api:
         lines = list(self.metrics.lines())
         if self._hooks.dispatcher is not None:
             lines += delivery_lines(gauges(self._hooks.dispatcher))
-        return 200, {"content-type": CONTENT_TYPE}, "".join(f"{one}\n" for one in lines).encode()
+        return 200, {"content-type": CONTENT_TYPE}, "".join(f"{line}\n" for line in lines).encode()
 
-    async def _operate(self, found: Match, request: Request, receive: Receive) -> Answer:
-        operation, who = found.operation, _NOBODY
+    async def _operate(self, match: Match, request: Request, receive: Receive) -> Answer:
+        operation, caller = match.operation, _NOBODY
         if operation.needs is not Need.NOTHING:
-            known = await self._access.who(request.headers.get(b"authorization", b""))
-            if known is None:
-                said = "no key, or none that is known, in the header `authorization: Bearer KEY`"
-                return problem(401, "authentication_failed", said, {"www-authenticate": "Bearer"})
-            who = known
-            if not _may(who, operation):
-                return problem(403, "insufficient access", _refusal(who, operation))
-            if wait := self._limit.wait(who.key):
-                said = "more requests than this key may make; come back later"
-                return problem(429, "rate_limit", said, {"retry-after": str(wait)})
+            known_caller = await self._access.caller(request.headers.get(b"authorization", b""))
+            if known_caller is None:
+                detail = "no key, or none that is known, in the header `authorization: Bearer KEY`"
+                return problem(401, "authentication_failed", detail, {"www-authenticate": "Bearer"})
+            caller = known_caller
+            if not _may(caller, operation):
+                return problem(403, "insufficient access", _refusal(caller, operation))
+            if wait := self._limit.wait(caller.key):
+                detail = "more requests than this key may make; come back later"
+                return problem(429, "rate_limit", detail, {"retry-after": str(wait)})
         body: bytes | None = b""
         if operation.body is not None:
             body = await _read(request, receive, operation.most_bytes)
         if body is None:
-            said = f"at most {operation.most_bytes} bytes will do"
-            return problem(413, "payload_too_large", said)
-        return await self._carry_out(found, who, request, body)
+            detail = f"at most {operation.most_bytes} bytes will do"
+            return problem(413, "payload_too_large", detail)
+        return await self._carry_out(match, caller, request, body)
 
-    async def _carry_out(self, found: Match, who: Who, request: Request, body: bytes) -> Answer:
-        operation, key = found.operation, request.idempotency_key
+    async def _carry_out(
+        self, match: Match, caller: Caller, request: Request, body: bytes
+    ) -> Answer:
+        operation, key = match.operation, request.idempotency_key
         arguments: dict[str, Any] = {}
         if operation.query is not None:
             arguments["query"] = read_query(request.query, operation.query)
@@ -188,19 +190,23 @@ class Api:
             arguments["body"] = body if operation.raw else read_body(body, operation.body)
 
         async def work(claim: Claim | None) -> Answer:
-            hooks, now = self._within(who, claim), self._now() if claim is None else claim.at
-            call = Call(hooks, who, request, found.names, self._send_cache, now=now)
-            return _written(await operation.handler(call, **arguments), operation)
+            hooks, now = self._within(caller, claim), self._now() if claim is None else claim.at
+            call = Call(hooks, caller, request, match.names, self._send_cache, now=now)
+            return _encoded(await operation.handler(call, **arguments), operation)
 
         if key is None or not operation.idempotent:
             return await work(None)
         path = f"{request.path}?{request.query.decode('latin-1')}"
         seals = self._hooks.seals if operation.sealed else None
         return await self._idempotency.answer(
-            who.environment, _mark(who, path, key), fingerprint(path, body), work, seals=seals
+            caller.environment,
+            _claim_key(caller, path, key),
+            fingerprint(path, body),
+            work,
+            seals=seals,
         )
 
-    def _within(self, who: Who, claim: Claim | None) -> Hooks:
+    def _within(self, caller: Caller, claim: Claim | None) -> Hooks:
         """Return the hooks of the caller's environment.
 
         With a claim they use the time and the random bytes of the claim, so that a request that is
@@ -208,13 +214,13 @@ class Api:
         """
         if claim is not None:
             at = claim.at
-            return self._hooks.within(who.environment, now=lambda: at, chance=chance_of(claim))
-        if who.environment == self._hooks.environment:
+            return self._hooks.within(caller.environment, now=lambda: at, chance=chance_of(claim))
+        if caller.environment == self._hooks.environment:
             return self._hooks
-        return self._hooks.within(who.environment)
+        return self._hooks.within(caller.environment)
 
 
-def _unfit(request: Request, methods: frozenset[str]) -> Answer:
+def _unsupported(request: Request, methods: frozenset[str]) -> Answer:
     """Answer a request to an unknown path, or one with a method that the path does not allow."""
     if not methods:
         return problem(501, "not_implemented", "this operation is not served")
@@ -224,36 +230,36 @@ def _unfit(request: Request, methods: frozenset[str]) -> Answer:
     return problem(405, "method_not_allowed", f"here will do: {allowed}", {"allow": allowed})
 
 
-def _may(who: Who, operation: Operation) -> bool:
+def _may(caller: Caller, operation: Operation) -> bool:
     """Return whether the caller may execute an operation.
 
     A key to one application may only use operations on an application, or those for `tenants`.
     """
-    if operation.needs not in who.needs:
+    if operation.needs not in caller.needs:
         return False
-    return who.application is None or operation.tenants or "{app_id}" in operation.path
+    return caller.application is None or operation.tenants or "{app_id}" in operation.path
 
 
-def _refusal(who: Who, operation: Operation) -> str:
+def _refusal(caller: Caller, operation: Operation) -> str:
     """Return the text of a 403; it names a sufficient scope to programs, but not to tenants."""
-    said = "this key does not open this operation"
-    if who.application is not None:
-        return said
-    return f"{said}; one with the scope {least_scope(operation.needs)} does"
+    detail = "this key does not open this operation"
+    if caller.application is not None:
+        return detail
+    return f"{detail}; one with the scope {least_scope(operation.needs)} does"
 
 
-def _mark(who: Who, path: str, key: str) -> str:
+def _claim_key(caller: Caller, path: str, key: str) -> str:
     """Return the name of a request's claim: its idempotency key, prefixed with a hash of its path.
 
     The hash also covers a tenant's token, so that no token gets the response to another one, not
     even to one of the same tenant. For example, each token that logs out has to be revoked, even
     if two of them use the same idempotency key.
     """
-    place = f"{'' if who.application is None else who.key} {path}".encode()
-    return f"{blake2b(place, digest_size=16).hexdigest()} {key}"
+    origin = f"{'' if caller.application is None else caller.key} {path}".encode()
+    return f"{blake2b(origin, digest_size=16).hexdigest()} {key}"
 
 
-def _written(answer: object, operation: Operation) -> Answer:
+def _encoded(answer: object, operation: Operation) -> Answer:
     status, headers = operation.status, dict[str, str]()
     if isinstance(answer, Reply):
         status, headers, answer = answer.status, answer.headers, answer.body
@@ -262,12 +268,12 @@ def _written(answer: object, operation: Operation) -> Answer:
     return status, {"content-type": "application/json", **headers}, msgspec.json.encode(answer)
 
 
-async def _read(request: Request, receive: Receive, most: int) -> bytes | None:
+async def _read(request: Request, receive: Receive, most_bytes: int) -> bytes | None:
     """Return a request's body, or None if it is too long: by its `Content-Length` or as it comes.
 
     A body whose `Content-Length` is too large is not read at all.
     """
-    if int(request.headers.get(b"content-length", b"0")) > most:
+    if int(request.headers.get(b"content-length", b"0")) > most_bytes:
         return None
     parts, size = [], 0
     while True:
@@ -276,7 +282,7 @@ async def _read(request: Request, receive: Receive, most: int) -> bytes | None:
             raise _HungUpError
         part = event.get("body", b"")
         size += len(part)
-        if size > most:
+        if size > most_bytes:
             return None
         parts.append(part)
         if not event.get("more_body"):

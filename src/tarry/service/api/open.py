@@ -64,7 +64,7 @@ documents = Group("Document", "v1.document")
 
 def operations() -> list[Operation]:
     """Return all operations of the API."""
-    return [one for group in (*GROUPS, documents) for one in group.operations]
+    return [operation for group in (*GROUPS, documents) for operation in group.operations]
 
 
 @documents.get("/openapi.json", needs=Need.NOTHING, tenants=True)
@@ -86,11 +86,11 @@ async def make_api(hooks: Hooks, api_key: str | None, *, key_rate: float | None 
     """
     first = None if api_key is None else (api_key, hooks.environment)
     access = Access(hooks.store, await hooks.pepper(), first=first)
-    pages = {"/docs": docs, **{path: _still(one) for path, one in web.pages().items()}}
+    pages = {"/docs": docs, **{path: _static(answer) for path, answer in web.pages().items()}}
     return Api(hooks, access, Routes(operations()), pages=pages, limit=RateLimit(key_rate))
 
 
-def _still(answer: Answer) -> Page:
+def _static(answer: Answer) -> Page:
     """Return a page with a fixed response."""
 
     async def page() -> Answer:

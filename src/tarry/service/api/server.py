@@ -27,8 +27,8 @@ class _Server(uvicorn.Server):
 def read_address(text: str) -> tuple[str, int]:
     """Parse an address to listen on, like `127.0.0.1:8400` or `[::1]:8400`."""
     host, _, port = text.rpartition(":")
-    is_one = host if ":" not in host else host.startswith("[") and host.endswith("]")
-    if not is_one or not port.isdecimal() or int(port) > 65_535:  # noqa: PLR2004  TCP's own
+    is_host = host if ":" not in host else host.startswith("[") and host.endswith("]")
+    if not is_host or not port.isdecimal() or int(port) > 65_535:  # noqa: PLR2004  TCP's own
         raise SettingsError("listen", text, "HOST:PORT, for example 127.0.0.1:8400")
     return host.strip("[]"), int(port)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from tarry.errors import SettingsError
-from tarry.service.model.text import MOST_CHARACTERS, SHOWN, check_text, words
+from tarry.service.model.text import MOST_CHARACTERS, MOST_SHOWN, check_text, words
 
 MOST_BYTES = 1024 * 1024
 """The longest payload."""
@@ -35,15 +35,15 @@ def check_names(
     _check("event_type", event_type, NAME, MOST_CHARACTERS)
     if event_id is not None:
         _check("event_id", event_id, EVENT_ID, MOST_CHARACTERS)
-    for field, told, pattern, most in (
+    for field, names, pattern, most in (
         ("channels", channels, CHANNEL, MOST_CHANNELS),
         ("tags", tags, TAG, MOST_TAGS),
     ):
-        found = words(field, told)
-        if len(found) > most:
-            raise SettingsError(field, f"{len(found)} of them", f"at most {most}")
-        for one in found:
-            _check(field, one, pattern, MOST_LETTERS)
+        checked = words(field, names)
+        if len(checked) > most:
+            raise SettingsError(field, f"{len(checked)} of them", f"at most {most}")
+        for name in checked:
+            _check(field, name, pattern, MOST_LETTERS)
 
 
 def check_size(payload: bytes) -> None:
@@ -55,6 +55,6 @@ def check_size(payload: bytes) -> None:
 def _check(field: str, value: str, pattern: str, most: int) -> None:
     check_text(field, value)
     if len(value) > most:
-        raise SettingsError(field, f"{value[:SHOWN]}...", f"at most {most} characters long")
+        raise SettingsError(field, f"{value[:MOST_SHOWN]}...", f"at most {most} characters long")
     if not re.search(pattern, value):
         raise SettingsError(field, value, _SAID[pattern])

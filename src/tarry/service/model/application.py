@@ -71,8 +71,8 @@ class Shares:
     def give_back(self, owner: str) -> None:
         """Take a place back from an owner."""
         self._free += 1
-        left = self._held[owner] - 1
-        if left:
-            self._held[owner] = left
+        held = self._held[owner] - 1
+        if held:
+            self._held[owner] = held
         else:
             del self._held[owner]

@@ -12,8 +12,8 @@ from threading import Lock
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 TIME, FRACTION, CHANCE = 8, 2, 17
 LENGTH = TIME + FRACTION + CHANCE
-AT_ONCE = 65_536
-"""Bytes of a read: enough for some three thousand ids, so that few batches need two reads."""
+BYTES_PER_READ = 65_536
+"""Enough random bytes for some three thousand ids, so that few batches need two reads."""
 
 _FRACTIONS = tuple(first + second for first in ALPHABET for second in ALPHABET)
 """A quarter of a microsecond each: messages that one program sends one after the other keep their
@@ -40,13 +40,13 @@ def make(prefix: str, *, now: float, entropy: bytes) -> str:
     return prefix + _moment(whole) + fraction + letters
 
 
-def well_formed(known: str, prefix: str) -> bool:
+def well_formed(text: str, prefix: str) -> bool:
     """Return whether an id is of this kind and has the form that `make` gives it.
 
     >>> well_formed("msg_0Tvcokgi0000000000000000000", "msg_"), well_formed("order.1", "msg_")
     (True, False)
     """
-    return known.startswith(prefix) and _FORM.fullmatch(known, len(prefix)) is not None
+    return text.startswith(prefix) and _FORM.fullmatch(text, len(prefix)) is not None
 
 
 def moment(now: float) -> str:
@@ -55,18 +55,18 @@ def moment(now: float) -> str:
 
 
 @lru_cache(maxsize=64)
-def _moment(left: int) -> str:
+def _moment(milliseconds: int) -> str:
     letters = []
     for _ in range(TIME):
-        left, letter = divmod(left, len(ALPHABET))
+        milliseconds, letter = divmod(milliseconds, len(ALPHABET))
         letters.append(ALPHABET[letter])
     return "".join(reversed(letters))
 
 
-def made_at(known: str) -> float:
+def made_at(id_text: str) -> float:
     """Return when an id was made, to the millisecond."""
     total = 0
-    for letter in known.rpartition("_")[2][:TIME]:
+    for letter in id_text.rpartition("_")[2][:TIME]:
         total = total * len(ALPHABET) + ALPHABET.index(letter)
     return total / 1000
 
@@ -92,7 +92,7 @@ class Entropy:
         """Return `size` random bytes."""
         with self._lock:
             if self._at + size > len(self._fetched):
-                self._fetched, self._at = os.urandom(max(size, AT_ONCE)), 0
+                self._fetched, self._at = os.urandom(max(size, BYTES_PER_READ)), 0
             self._at += size
             return self._fetched[self._at - size : self._at]
 

@@ -17,7 +17,7 @@ GRAIN = 5e-7
 """A float for the start of a millisecond may be this much too small."""
 
 
-LOOK = 50_000
+MOST_CHECKED = 50_000
 """The most entries that are examined for one page."""
 
 
@@ -34,7 +34,7 @@ class Cut(Struct, frozen=True):
     mark: str = ""
     back: bool = False
     descending: bool = False
-    look: int = LOOK
+    look: int = MOST_CHECKED
 
     @property
     def upwards(self) -> bool:
@@ -47,9 +47,9 @@ class Cut(Struct, frozen=True):
             return low, high
         return (max(low, self.mark), high) if self.upwards else (low, min(high, self.mark))
 
-    def in_order(self, found: list[Thing]) -> list[Thing]:
+    def in_order(self, entries: list[Thing]) -> list[Thing]:
         """Return entries that were read starting at the mark in the order of the list."""
-        page = found[: self.limit]
+        page = entries[: self.limit]
         return page[::-1] if self.back else page
 
 

@@ -12,6 +12,6 @@ def read_policy(document: str) -> Policy:
     Without `within` in the document, the service's own limit of a delivery's age applies. The
     library's default of 45 seconds is for a call; here it would end all waiting deliveries.
     """
-    told = parse_json(document)
-    policy = from_dict(told)
-    return policy if "within" in told else policy.replace(within=DELIVERY.within)
+    fields = parse_json(document)
+    policy = from_dict(fields)
+    return policy if "within" in fields else policy.replace(within=DELIVERY.within)

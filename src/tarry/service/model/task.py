@@ -107,8 +107,8 @@ class Task(Struct, frozen=True, kw_only=True):
 
         This is for work on an application's messages; see `behind`.
         """
-        at, _, known = self.cursor.partition(" ")
-        return (float(at), known) if at else (self.since, FIRST)
+        at, _, message_id = self.cursor.partition(" ")
+        return (float(at), message_id) if at else (self.since, FIRST)
 
     @property
     def replays(self) -> ReplayFilter:
@@ -142,13 +142,13 @@ class Failure(Struct, frozen=True):
     why: str
 
 
-def standing_for(new: Task, known: Iterable[Task], *, pending: int, most: int) -> Task:
+def standing_for(new: Task, pending_tasks: Iterable[Task], *, pending: int, most: int) -> Task:
     """Return the replay that does the work of a new one: a known one that covers it, or itself.
 
     `pending` replays of the endpoint are unfinished. Raises TooManyReplays if that is `most` or
     more, and no known replay covers the new one.
     """
-    covering = next((task for task in known if task.covers(new)), None)
+    covering = next((task for task in pending_tasks if task.covers(new)), None)
     if covering is None and pending >= most:
         raise TooManyReplays(new.endpoint, most)
     return covering or new

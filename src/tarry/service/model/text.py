@@ -7,7 +7,7 @@ from tarry.errors import SettingsError
 
 MOST_CHARACTERS = 256
 """The longest name, event id, channel or tag, because index entries have limits."""
-SHOWN = 80
+MOST_SHOWN = 80
 """Characters of a text that are shown in an error."""
 END_OF_TIME = 253_402_300_800.0
 """The year 10000: later instants have no date."""
@@ -19,7 +19,7 @@ def check_text(field: str, value: object) -> None:
         raise SettingsError(field, value, "text with something in it")
     if len(value) > MOST_CHARACTERS:
         wanted = f"at most {MOST_CHARACTERS} characters long"
-        raise SettingsError(field, f"{value[:SHOWN]}...", wanted)
+        raise SettingsError(field, f"{value[:MOST_SHOWN]}...", wanted)
     if "\0" in value or not _has_a_code(value):
         raise SettingsError(field, value, "text without NUL and halves of characters")
 
@@ -30,12 +30,12 @@ def words(field: str, value: Iterable[str]) -> tuple[str, ...]:
         return ()
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise SettingsError(field, value, "a list of texts")
-    found = tuple(value)
-    if not all(isinstance(word, str) for word in found):
+    texts = tuple(value)
+    if not all(isinstance(word, str) for word in texts):
         raise SettingsError(field, value, "a list of texts")
-    for word in found:
+    for word in texts:
         check_text(field, word)
-    return found
+    return texts
 
 
 def check_instant(field: str, value: object) -> None:

@@ -119,35 +119,35 @@ class Client:
         done = partial(self._looked_up, exchange, until)
         self._resolver.resolve(target.host, target.port, target.owner, done)
 
-    def _looked_up(self, exchange: Exchange, until: float, found: Resolved) -> None:
+    def _looked_up(self, exchange: Exchange, until: float, resolved: Resolved) -> None:
         if exchange.over:
             return
-        if isinstance(found, Unresolved):  # `send` may still be running
-            self._fail_soon(exchange, Setback(found.kind, found.detail, local=found.local))
+        if isinstance(resolved, Unresolved):  # `send` may still be running
+            self._fail_soon(exchange, Setback(resolved.kind, resolved.detail, local=resolved.local))
             return
         exchange.dialled_at = monotonic()
-        dial = self._loop.create_task(self._dial(exchange, found.addresses, until))
+        dial = self._loop.create_task(self._dial(exchange, resolved.addresses, until))
         self._dials.add(dial)
         dial.add_done_callback(self._dials.discard)
 
     async def _dial(self, exchange: Exchange, addresses: tuple[str, ...], until: float) -> None:
         target = exchange.request.target
         make = partial(Connection, self, target.origin)
-        made: Connection | Setback
+        dialled: Connection | Setback
         try:
-            made = await self._dialler.dial(target, addresses, until, make)
+            dialled = await self._dialler.dial(target, addresses, until, make)
         except Exception as error:  # noqa: BLE001  any error is a failure of this attempt
-            made = setback(error)
-        if isinstance(made, Setback):
-            exchange.fail(made)
-        elif not made.usable():  # the endpoint closed at once, or sent bytes before the request
+            dialled = setback(error)
+        if isinstance(dialled, Setback):
+            exchange.fail(dialled)
+        elif not dialled.usable():  # the endpoint closed at once, or sent bytes before the request
             exchange.fail(_SHUT)
         elif exchange.over:
-            made.close()
+            dialled.close()
         else:
-            self._open.add(made)
+            self._open.add(dialled)
             self._postpone(exchange)
-            made.carry(exchange)
+            dialled.carry(exchange)
 
     def _postpone(self, exchange: Exchange) -> None:
         """Replace the deadline of the connection by that of the whole exchange."""

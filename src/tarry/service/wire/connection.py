@@ -19,7 +19,7 @@ from tarry.service.wire.setback import Setback, setback
 
 OLDEST = 300.0
 """Seconds after which a connection is not used again, so that a moved endpoint is found."""
-JOINED = 16 * 1024
+LONGEST_JOINED = 16 * 1024
 """A body up to this size is written together with its head; a longer one is not copied."""
 ENOUGH = 0.5
 """A dial that timed out is evidence against the origin if it had at least this share of the time to
@@ -144,7 +144,7 @@ class Connection(asyncio.Protocol):
         self._exchange = exchange
         self._reader.begin()
         body = exchange.request.body
-        if len(body) > JOINED:
+        if len(body) > LONGEST_JOINED:
             self._transport.write(exchange.head)
             self._transport.write(body)
         else:

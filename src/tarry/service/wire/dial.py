@@ -31,7 +31,7 @@ GOOD_FOR, BAD_FOR = 30.0, 5.0
 LOOKUP_TIMEOUT = 5.0
 MOST_ADDRESSES = 8
 """How many addresses of one name are returned. All are checked."""
-MOST_KNOWN = 10_000
+MOST_CACHED = 10_000
 MOST_PORTS = 16
 """For how many ports of a host the checked answer is cached: mostly there is one port."""
 
@@ -49,15 +49,15 @@ _FORBIDDEN = "the host leads to an address that must not be called"
 _BLOCKED = Unresolved(Kind.BLOCKED, _FORBIDDEN)
 
 
-class _Known:
+class _CachedAnswer:
     """The cached answer for a host, and its result for each port."""
 
-    __slots__ = ("answers", "found", "until")
+    __slots__ = ("answer", "by_port", "until")
 
-    def __init__(self, found: Found, until: float) -> None:
-        self.found = found
+    def __init__(self, answer: Found, until: float) -> None:
+        self.answer = answer
         self.until = until
-        self.answers: tuple[tuple[int, Resolved], ...] = ()
+        self.by_port: tuple[tuple[int, Resolved], ...] = ()
 
 
 class Resolver:
@@ -73,7 +73,7 @@ class Resolver:
     ) -> None:
         self._egress = egress
         self._clock = clock
-        self._known: dict[str, _Known] = {}
+        self._cache: dict[str, _CachedAnswer] = {}
         self._lookups = Lookups(lookup, timeout, self._remember)
 
     def resolve(self, host: str, port: int, owner: str, done: Done) -> None:
@@ -82,52 +82,52 @@ class Resolver:
         For an address or a cached name, `done` is called before this returns; otherwise later, on
         the event loop. A look-up counts against the share of `owner`.
         """
-        known = self._known.get(host)
-        if known is None or known.until <= self._clock():
+        cached = self._cache.get(host)
+        if cached is None or cached.until <= self._clock():
             address = read_address(host)
             if address is None:
                 self._lookups.ask(host, owner, partial(self._looked_up, host, port, done))
                 return
-            known = self._remember(host, (str(address),))
-        done(self._judged(known, port))
+            cached = self._remember(host, (str(address),))
+        done(self._judged(cached, port))
 
     def close(self) -> None:
         """Answer all waiting callers, and let the threads end."""
         self._lookups.close()
 
-    def _looked_up(self, host: str, port: int, done: Done, found: Found) -> None:
-        known = self._known.get(host)
-        if known is None or known.found is not found:  # it was not remembered
-            known = _Known(found, 0.0)
-        done(self._judged(known, port))
+    def _looked_up(self, host: str, port: int, done: Done, answer: Found) -> None:
+        cached = self._cache.get(host)
+        if cached is None or cached.answer is not answer:  # it was not remembered
+            cached = _CachedAnswer(answer, 0.0)
+        done(self._judged(cached, port))
 
-    def _remember(self, host: str, found: Found) -> _Known:
-        life = BAD_FOR if isinstance(found, Unresolved) else GOOD_FOR
-        known = _Known(found, self._clock() + life)
-        self._known.pop(host, None)
-        self._known[host] = known
-        if len(self._known) > MOST_KNOWN:
-            del self._known[next(iter(self._known))]
-        return known
+    def _remember(self, host: str, answer: Found) -> _CachedAnswer:
+        life = BAD_FOR if isinstance(answer, Unresolved) else GOOD_FOR
+        cached = _CachedAnswer(answer, self._clock() + life)
+        self._cache.pop(host, None)
+        self._cache[host] = cached
+        if len(self._cache) > MOST_CACHED:
+            del self._cache[next(iter(self._cache))]
+        return cached
 
-    def _judged(self, known: _Known, port: int) -> Resolved:
-        for judged, answer in known.answers:
-            if judged == port:
-                return answer
-        answer = self._judge(known.found, port)
-        known.answers = (*known.answers[1 - MOST_PORTS :], (port, answer))
-        return answer
+    def _judged(self, cached: _CachedAnswer, port: int) -> Resolved:
+        for checked_port, resolved in cached.by_port:
+            if checked_port == port:
+                return resolved
+        resolved = self._judge(cached.answer, port)
+        cached.by_port = (*cached.by_port[1 - MOST_PORTS :], (port, resolved))
+        return resolved
 
-    def _judge(self, found: Found, port: int) -> Resolved:
-        if isinstance(found, Unresolved):
-            return found
-        if not all(self._egress.permits(address, port) for address in found):
+    def _judge(self, answer: Found, port: int) -> Resolved:
+        if isinstance(answer, Unresolved):
+            return answer
+        if not all(self._egress.permits(address, port) for address in answer):
             return _BLOCKED
-        given = tuple(dict.fromkeys(str(read_address(address)) for address in found))[
+        given = tuple(dict.fromkeys(str(read_address(address)) for address in answer))[
             :MOST_ADDRESSES
         ]
-        # There is one for each host, and mostly it equals `found`: then both share the tuple.
-        return Addresses(found if given == found else given)
+        # Mostly both are equal. Then they share a tuple, because there is one for each host.
+        return Addresses(answer if given == answer else given)
 
 
 # --- From an address to a connection ------------------------------------------------------------
@@ -196,7 +196,7 @@ class Dialler(Struct, frozen=True):
         """Hand the socket over to the event loop, with a TLS handshake for https."""
         is_secure = target.scheme == "https"
         try:
-            transport, made = await self.loop.create_connection(
+            transport, connection = await self.loop.create_connection(
                 make,
                 sock=sock,
                 ssl=self.tls if is_secure else None,
@@ -214,7 +214,7 @@ class Dialler(Struct, frozen=True):
             raise
         if transport.is_closing() and not isinstance(self.loop, BaseEventLoop):
             self._let_go(sock)
-        return made
+        return connection
 
     def _let_go(self, sock: socket.socket) -> None:
         """Close a socket that was handed over.
@@ -232,9 +232,9 @@ class Dialler(Struct, frozen=True):
     ) -> socket.socket | Setback:
         """Return a socket to the first address that answers; all share the time that is left."""
         failed = Setback(Kind.DNS, "the endpoint's name has no address")
-        for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
+        for remaining, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             try:
-                async with timeout((until - monotonic()) / left):
+                async with timeout((until - monotonic()) / remaining):
                     return await self._connect(address, port)
             except OSError as error:
                 failed = setback(error)
@@ -258,5 +258,5 @@ class Dialler(Struct, frozen=True):
 
     async def _addresses_of(self, proxy: Proxy) -> tuple[str, ...]:
         """Return the proxy's addresses. The operator chose it, so any address is allowed."""
-        found = await self.loop.getaddrinfo(proxy.host, proxy.port, type=socket.SOCK_STREAM)
-        return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
+        answers = await self.loop.getaddrinfo(proxy.host, proxy.port, type=socket.SOCK_STREAM)
+        return tuple(dict.fromkeys(str(address[0]) for *_, address in answers))

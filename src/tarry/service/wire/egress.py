@@ -87,8 +87,8 @@ def read_url(url: str) -> Location:
 
 def origin_of(url: str) -> str:
     """Return the origin of a URL: scheme, host and port."""
-    place = read_url(url)
-    return f"{place.scheme}://{place.host}:{place.port}"
+    location = read_url(url)
+    return f"{location.scheme}://{location.host}:{location.port}"
 
 
 def read_host(host: str) -> str:
@@ -109,14 +109,14 @@ def read_host(host: str) -> str:
     return name
 
 
-def _host_and_port(place: str, url: str, default: int) -> tuple[str, int]:
-    if place.startswith("["):
-        inner, closed, after = place[1:].partition("]")
+def _host_and_port(authority: str, url: str, default: int) -> tuple[str, int]:
+    if authority.startswith("["):
+        inner, closed, after = authority[1:].partition("]")
         if not closed or (after and not after.startswith(":")):
             raise _unreadable(url, "with an IPv6 address in one pair of brackets")
         host, colon, port = _ipv6(inner), after[:1], after[1:]
     else:
-        name, colon, port = place.partition(":")
+        name, colon, port = authority.partition(":")
         if not name:
             raise _unreadable(url, "a URL with a host")
         host = read_host(name)
@@ -279,19 +279,19 @@ class Egress(Struct, frozen=True):
 
         EgressRefused names the rule that forbids it; SettingsError says what cannot be read.
         """
-        place = read_url(url)
-        if not any(place.port in ports for ports in self.ports):
-            rule = f"port {place.port} is not among the allowed ones"
-            raise EgressRefused(place.host, rule, "--ports")
-        if read_address(place.host) is not None:
-            self.check(place.host, place.port)
-        elif (place.host, place.port) in self.own:
-            raise EgressRefused(place.host, ITSELF)
-        elif not self.networks and _is_private(place.host):
+        location = read_url(url)
+        if not any(location.port in ports for ports in self.ports):
+            rule = f"port {location.port} is not among the allowed ones"
+            raise EgressRefused(location.host, rule, "--ports")
+        if read_address(location.host) is not None:
+            self.check(location.host, location.port)
+        elif (location.host, location.port) in self.own:
+            raise EgressRefused(location.host, ITSELF)
+        elif not self.networks and _is_private(location.host):
             rule = "a name that only private networks know"
-            raise EgressRefused(place.host, rule, "--allow-network")
+            raise EgressRefused(location.host, rule, "--allow-network")
         checked = check_headers(headers)
-        return Target(place.scheme, place.host, place.port, place.path, checked, owner)
+        return Target(location.scheme, location.host, location.port, location.path, checked, owner)
 
     def permits(self, address: str, port: int) -> bool:
         """Return whether a connection to this address may be made, or kept."""
@@ -351,11 +351,11 @@ def _ports(text: str) -> range:
 
 
 def _own(text: str) -> tuple[str, int]:
-    place = read_url(f"http://{text}")
-    if not text.endswith(f":{place.port}") or not set("/?#").isdisjoint(text):
+    location = read_url(f"http://{text}")
+    if not text.endswith(f":{location.port}") or not set("/?#").isdisjoint(text):
         raise SettingsError("own", text, "a host and a port, such as hooks.example.com:443")
-    address = read_address(place.host)
-    return (place.host if address is None else str(address)), place.port
+    address = read_address(location.host)
+    return (location.host if address is None else str(address)), location.port
 
 
 def read_address(text: str) -> Address | None:

@@ -42,8 +42,8 @@ class Target(Struct, frozen=True, gc=False):  # it holds only values: no cycle
 
     def sending(self, content_type: str) -> "Target":
         """Return the target with this content type, whatever its owner set."""
-        kept = tuple(pair for pair in self.headers if pair[0].lower() != "content-type")
-        return replace(self, headers=(*kept, ("content-type", content_type)))
+        others = tuple(pair for pair in self.headers if pair[0].lower() != "content-type")
+        return replace(self, headers=(*others, ("content-type", content_type)))
 
     @property
     def origin(self) -> tuple[str, str, int]:

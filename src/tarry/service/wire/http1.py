@@ -99,9 +99,9 @@ class Reader:
         "_framed",
         "_headers",
         "_interim",
-        "_kept",
         "_opening",
         "_parser",
+        "_pieces",
         "_size",
         "_whole",
         "fault",
@@ -121,7 +121,7 @@ class Reader:
         """What was wrong with the answer."""
         self.reusable = False
         self._headers: list[tuple[str, str]] = []
-        self._kept: list[bytes] = []
+        self._pieces: list[bytes] = []
         self._opening = b""
         self._came = 0
         self._size = 0
@@ -166,7 +166,7 @@ class Reader:
             took,
             self.status,
             tuple(self._headers),
-            b"".join(self._kept),
+            b"".join(self._pieces),
             not self._whole or self._size > MOST_KEPT,
         )
 
@@ -213,13 +213,13 @@ class Reader:
         """Keep a header that matters to a sender of webhooks, and is not a trailer."""
         if self.status:
             return
-        known = _KNOWN.get(name.lower())
-        if known is None:
+        known_name = _KNOWN.get(name.lower())
+        if known_name is None:
             return
-        if known == _FRAMES:
+        if known_name == _FRAMES:
             self._framed = True
         elif len(self._headers) < MOST_HEARD:
-            self._headers.append((known, value[:MOST_VALUE].decode("latin-1")))
+            self._headers.append((known_name, value[:MOST_VALUE].decode("latin-1")))
 
     def on_headers_complete(self) -> None:
         """Set the status: the endpoint has answered, unless this is an interim answer."""
@@ -244,7 +244,7 @@ class Reader:
         room = MOST_KEPT - self._size
         self._size += len(body)
         if room > 0:
-            self._kept.append(body[:room])
+            self._pieces.append(body[:room])
 
     def on_message_complete(self) -> None:
         """Complete the answer, unless it is an interim one."""

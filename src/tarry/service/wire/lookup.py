@@ -46,12 +46,12 @@ called."""
 def look_up(host: str) -> list[str]:
     """Return all addresses of a name that the system knows; raise OSError if it knows none."""
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        answers = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:
         if host != DOCKERS_HOST:
             raise
         return ["127.0.0.1"]
-    return [str(place[0]) for *_, place in found]
+    return [str(address[0]) for *_, address in answers]
 
 
 def find(look_up: Callable[[str], Iterable[str]], host: str) -> Found:

@@ -82,7 +82,7 @@ class Lookups:
         self._look_up, self._timeout, self._learn = look_up, timeout, learn
         self._loop = asyncio.get_running_loop()
         self._threads = Threads(THREADS + STUCK_THREADS, "tarry-resolve")
-        self._asked = Shares(MOST_LOOKUPS)
+        self._shares = Shares(MOST_LOOKUPS)
         self._running, self._stuck = Shares(THREADS), Shares(STUCK_THREADS)
         self._slow_running: dict[str, int] = {}
         self._queue = FairQueue()
@@ -104,10 +104,10 @@ class Lookups:
             done(CLOSED)
             return
         if lookup is None:
-            if not self._asked.allows(owner):
+            if not self._shares.allows(owner):
                 done(CROWDED)
                 return
-            self._asked.take(owner)
+            self._shares.take(owner)
             lookup = self._lookups[host] = _Lookup(host, owner, is_slow=host in self._slow)
         asking = lookup.askings.get(owner)
         if asking is None:
@@ -155,13 +155,13 @@ class Lookups:
 
     def _run(self, lookup: _Lookup, owner: str) -> None:
         """Look the name up. This runs in a thread."""
-        found = find(self._look_up, lookup.host)
+        answer = find(self._look_up, lookup.host)
         try:
-            self._loop.call_soon_threadsafe(self._end, lookup, owner, found)
+            self._loop.call_soon_threadsafe(self._end, lookup, owner, answer)
         except RuntimeError:
             return  # the event loop is gone, and its callers with it
 
-    def _end(self, lookup: _Lookup, owner: str, found: Found) -> None:
+    def _end(self, lookup: _Lookup, owner: str, answer: Found) -> None:
         """Pass the answer of a thread to the callers, and start the next look-ups."""
         _cancel(lookup.timer)
         (self._stuck if lookup.is_stuck else self._running).give_back(owner)
@@ -172,8 +172,8 @@ class Lookups:
         if not lookup.is_late:
             self._slow.pop(lookup.host, None)
         self._forget(lookup)
-        self._learn(lookup.host, found)
-        self._answer_all(lookup, found)
+        self._learn(lookup.host, answer)
+        self._answer_all(lookup, answer)
         self._start_all()
 
     # --- Look-ups that take too long ------------------------------------------------------------
@@ -209,18 +209,18 @@ class Lookups:
 
     def _forget(self, lookup: _Lookup) -> None:
         del self._lookups[lookup.host]
-        self._asked.give_back(lookup.maker)
+        self._shares.give_back(lookup.maker)
 
-    def _answer_all(self, lookup: _Lookup, found: Found) -> None:
+    def _answer_all(self, lookup: _Lookup, answer: Found) -> None:
         askings, lookup.askings = lookup.askings, {}
         for asking in askings.values():
-            self._answer(asking, found)
+            self._answer(asking, answer)
 
-    def _answer(self, asking: _Asking, found: Found) -> None:
+    def _answer(self, asking: _Asking, answer: Found) -> None:
         asking.timer.cancel()
         for done in asking.callers:
             # Each has its own call, so that an error of one caller does not affect the next.
-            self._loop.call_soon(done, found)
+            self._loop.call_soon(done, answer)
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:

@@ -51,7 +51,7 @@ class Proxy(Struct, frozen=True):
 
     async def tunnel(self, loop: AbstractEventLoop, sock: socket, target: Target) -> Setback | None:
         """Ask the proxy, on a socket to it, for a tunnel to this target; None if it agrees."""
-        await loop.sock_sendall(sock, self._ask(target))
+        await loop.sock_sendall(sock, self._connect_request(target))
         head = b""
         while b"\r\n\r\n" not in head:
             came = await loop.sock_recv(sock, MOST_HEAD)
@@ -60,7 +60,7 @@ class Proxy(Struct, frozen=True):
                 return Setback(Kind.TRANSIENT, "the egress proxy gave no proper answer")
         return _judge(head)
 
-    def _ask(self, target: Target) -> bytes:
+    def _connect_request(self, target: Target) -> bytes:
         host = f"[{target.host}]" if ":" in target.host else target.host
         where = f"{host}:{target.port}"
         lines = [f"CONNECT {where} HTTP/1.1", f"Host: {where}"]

@@ -84,8 +84,8 @@ class Seals:
         name, head = _opened_by(sealed)
         cipher = self._ciphers.get(name)
         if cipher is None:
-            known = ", ".join(self._ciphers)
-            raise SealError(f"a secret is sealed with the key {name!r}; the keys given are {known}")
+            given = ", ".join(self._ciphers)
+            raise SealError(f"a secret is sealed with the key {name!r}; the keys given are {given}")
         rest = sealed[len(head) :]
         try:
             return cipher.decrypt(rest[:_NONCE], rest[_NONCE:], _bound(head, place))

@@ -110,11 +110,11 @@ def check_headers(headers: Iterable[tuple[str, str]]) -> Headers:
     checked = tuple(headers)
     if len(checked) > MOST_HEADERS:
         raise SettingsError("headers", len(checked), f"at most {MOST_HEADERS}")
-    seen = set()
+    names_without_case = set()
     for name, value in checked:
-        seen.add(_check_name(name))
+        names_without_case.add(_check_name(name))
         _check_value(name, value)
-    if len(seen) < len(checked):
+    if len(names_without_case) < len(checked):
         names = ", ".join(name for name, _ in checked)
         raise SettingsError("headers", names, "names that differ by more than case and _ for -")
     size = sum(len(name) + len(value) + len(": \r\n") for name, value in checked)

@@ -17,28 +17,28 @@ def context(
     `authorities` are trusted in addition to those of the system. `certificate` (and `key`, if it is
     in a separate file) is shown to endpoints that ask for one. All are PEM files.
     """
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks certificates and names from the start
-    made.minimum_version = ssl.TLSVersion.TLSv1_2
-    made.hostname_checks_common_name = False  # only subject alternative names count
-    made.set_alpn_protocols(["http/1.1"])
-    made.load_default_certs()
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks certificates and names from the start
+    tls.minimum_version = ssl.TLSVersion.TLSv1_2
+    tls.hostname_checks_common_name = False  # only subject alternative names count
+    tls.set_alpn_protocols(["http/1.1"])
+    tls.load_default_certs()
     if authorities is not None:
         try:
-            made.load_verify_locations(cafile=authorities)
+            tls.load_verify_locations(cafile=authorities)
         except OSError as error:  # an SSLError is one, too
             raise SettingsError(
                 "authorities", str(authorities), "a PEM file with certificates"
             ) from error
     if certificate is not None:
         try:
-            made.load_cert_chain(certificate, key, password=_no_password)
+            tls.load_cert_chain(certificate, key, password=_no_password)
         except OSError as error:
             raise SettingsError(
                 "certificate",
                 str(certificate),
                 "a PEM file with a certificate; its key, without a password, in the same file",
             ) from error
-    return made
+    return tls
 
 
 def _no_password() -> str:

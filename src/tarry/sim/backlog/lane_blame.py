@@ -4,7 +4,16 @@ A simulated endpoint fails randomly, by overload or in an outage. No simulated m
 itself, and all have one event type, so this keeps less state than the service does.
 """
 
-from tarry.core.blame import SOON, Blame, FailedAttempt, Trouble, Whose, accept, blame, learn
+from tarry.core.blame import (
+    SLOWED_RETRIES,
+    Blame,
+    FailedAttempt,
+    Trouble,
+    Whose,
+    accept,
+    blame,
+    learn,
+)
 from tarry.core.blame_facts import CLEAN, Charge, DeliveryFacts, LaneFacts
 from tarry.core.pace import PacerRule, Phase
 from tarry.core.second_tries import NO_TRIES
@@ -47,7 +56,7 @@ class LaneBlame:
         no attempt counts, and each delivery is retried soon.
         """
         facts = self._deliveries.get(delivery, CLEAN)
-        wait, _ = SOON.wait(facts.slowed + 1, None, draw)
+        wait, _ = SLOWED_RETRIES.wait(facts.slowed + 1, None, draw)
         if whose is Whose.PACE:
             facts = facts.slow(now, wait)
         else:

@@ -15,12 +15,12 @@ class Store:
     """Answers when it is told to, and counts how often it was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.queried: list[str] = []
         self.answers = asyncio.Event()
         self.word = "first"
 
-    async def ask(self, key: str) -> str:
-        self.asked.append(key)
+    async def query(self, key: str) -> str:
+        self.queried.append(key)
         word = self.word
         await self.answers.wait()
         if word == "missing":
@@ -40,7 +40,7 @@ def clock() -> PushedClock:
 
 @pytest.fixture
 def cache(store: Store, clock: PushedClock) -> Cache[str, str]:
-    return Cache(store.ask, seconds=1.0, most=2, clock=lambda: clock.now)
+    return Cache(store.query, seconds=1.0, most=2, clock=lambda: clock.now)
 
 
 async def test_an_answer_is_remembered_for_its_time(
@@ -62,7 +62,7 @@ async def test_all_who_ask_at_the_same_time_are_one_question(
     await asyncio.sleep(0)
     store.answers.set()
     assert await asyncio.gather(*asking) == [("first a", False), *[("first a", True)] * 63]
-    assert store.asked == ["a"]
+    assert store.queried == ["a"]
 
 
 async def test_who_comes_much_later_does_not_wait_for_an_old_question(
@@ -89,8 +89,8 @@ async def test_that_something_is_missing_is_told_to_all_and_not_remembered(
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     store.answers.set()
-    told = await asyncio.gather(*asking, return_exceptions=True)
-    assert [type(error) for error in told] == [NotFound, NotFound]
+    errors = await asyncio.gather(*asking, return_exceptions=True)
+    assert [type(error) for error in errors] == [NotFound, NotFound]
     store.word = "second"
     assert await cache.get("a") == ("second a", False)
 

@@ -23,7 +23,7 @@ class Whole(Struct, rename="camel"):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "place", "told"),
+    ("kind", "path", "allowed"),
     [
         (Whole, ["status"], ["0", "2"]),
         (Whole, ["parts", "3", "theColour"], ["blue", "red"]),
@@ -36,8 +36,8 @@ class Whole(Struct, rename="camel"):
     ],
 )
 def test_what_a_field_may_be_is_found_by_its_place(
-    wanted: Any,  # noqa: ANN401  a type
-    place: list[str],
-    told: list[str],
+    kind: Any,  # noqa: ANN401  a type
+    path: list[str],
+    allowed: list[str],
 ) -> None:
-    assert sorted(choices(wanted, place)) == told
+    assert sorted(choices(kind, path)) == allowed

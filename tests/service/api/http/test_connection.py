@@ -14,8 +14,8 @@ ASK = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
 
 
 async def connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    place = urlsplit(url)
-    return await asyncio.open_connection(place.hostname, place.port)
+    address = urlsplit(url)
+    return await asyncio.open_connection(address.hostname, address.port)
 
 
 async def until_closed(reader: asyncio.StreamReader) -> bytes:
@@ -72,8 +72,8 @@ async def test_who_is_too_slow_is_told_so(
     monkeypatch.setattr(Connection, "request_time", 0.2)
     reader, writer = await connect(url)
     writer.write(part)
-    said = await until_closed(reader)
-    assert b"HTTP/1.1 408 " in said or b"HTTP/1.1 401 " in said
+    answer = await until_closed(reader)
+    assert b"HTTP/1.1 408 " in answer or b"HTTP/1.1 401 " in answer
     writer.close()
 
 
@@ -84,7 +84,7 @@ class Long:
     pieces = 32
 
     def __init__(self) -> None:
-        self.left = asyncio.Event()
+        self.disconnected = asyncio.Event()
 
     async def __call__(self, _scope: object, receive: Receive, send: Send) -> None:
         size = b"%d" % (self.pieces * len(self.piece))
@@ -95,7 +95,7 @@ class Long:
             await send({"type": "http.response.body", "body": self.piece, "more_body": True})
         while (await receive())["type"] != "http.disconnect":
             pass
-        self.left.set()
+        self.disconnected.set()
 
 
 async def test_who_does_not_take_an_answer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ async def test_who_does_not_take_an_answer_is_left(monkeypatch: pytest.MonkeyPat
         _, writer = await connect(url)
         writer.write(ASK)
         async with asyncio.timeout(120):
-            await app.left.wait()
+            await app.disconnected.wait()
         writer.close()
 
 
@@ -121,7 +121,7 @@ async def test_who_takes_an_answer_slowly_gets_all_of_it(monkeypatch: pytest.Mon
             await asyncio.sleep(0.04)  # so that it takes longer than it may stand still
         writer.close()
         async with asyncio.timeout(120):
-            await app.left.wait()
+            await app.disconnected.wait()
 
 
 async def test_a_body_that_will_be_too_long_is_refused_before_it_comes(url: str) -> None:

@@ -22,15 +22,15 @@ async def test_a_browser_is_told_that_a_page_may_ask(url: str) -> None:
     assert (answer.status_code, answer.content) == (204, b"")
     assert answer.headers["access-control-allow-origin"] == "*"
     assert answer.headers["access-control-allow-methods"] == "GET, HEAD, POST"
-    wanted = BEFORE["access-control-request-headers"]
-    assert answer.headers["access-control-allow-headers"] == wanted
+    headers = BEFORE["access-control-request-headers"]
+    assert answer.headers["access-control-allow-headers"] == headers
     assert answer.headers["access-control-max-age"] == "600"
 
 
 async def test_a_page_sees_what_it_is_answered(client: httpx.AsyncClient) -> None:
-    for way, key, status in (("shop", None, 200), ("nobody", None, 404), ("shop", "wrong", 401)):
+    for name, key, status in (("shop", None, 200), ("nobody", None, 404), ("shop", "wrong", 401)):
         headers = PAGE if key is None else {**PAGE, "authorization": f"Bearer {key}"}
-        answer = await client.get(f"/api/v1/app/{way}", headers=headers)
+        answer = await client.get(f"/api/v1/app/{name}", headers=headers)
         assert answer.status_code == status
         assert answer.headers["access-control-allow-origin"] == "*"
         assert "access-control-allow-credentials" not in answer.headers
@@ -43,9 +43,11 @@ async def test_who_is_no_page_is_not_bothered(client: httpx.AsyncClient) -> None
     assert (answer.status_code, answer.headers["allow"]) == (405, "DELETE, GET, HEAD, PATCH, PUT")
 
 
-@pytest.mark.parametrize(("way", "status"), [("/metrics", 405), ("/nowhere", 404)])
-async def test_only_the_api_is_for_pages(client: httpx.AsyncClient, way: str, status: int) -> None:
-    answer = await client.options(way, headers=BEFORE)
+@pytest.mark.parametrize(("url_path", "status"), [("/metrics", 405), ("/nowhere", 404)])
+async def test_only_the_api_is_for_pages(
+    client: httpx.AsyncClient, url_path: str, status: int
+) -> None:
+    answer = await client.options(url_path, headers=BEFORE)
     assert answer.status_code == status
     assert "access-control-allow-origin" not in answer.headers
 

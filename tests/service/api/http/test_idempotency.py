@@ -39,16 +39,16 @@ async def test_what_is_secret_is_kept_sealed(hooks: Hooks) -> None:
     idempotency, work = Idempotency(hooks.store), Work()
     first = await idempotency.answer(ENVIRONMENT, "k", b"f", work, seals=hooks.seals)
     (claim,) = work.claims
-    kept = await hooks.store.claim(claim, now=claim.at)
-    assert kept.status == 200
-    assert b"done" not in kept.body
+    stored = await hooks.store.claim(claim, now=claim.at)
+    assert stored.status == 200
+    assert b"done" not in stored.body
     assert await idempotency.answer(ENVIRONMENT, "k", b"f", work, seals=hooks.seals) == first
 
 
 async def test_of_many_at_once_one_works_and_all_hear_the_same(hooks: Hooks) -> None:
     idempotency, work = Idempotency(hooks.store), Work()
-    asked = [idempotency.answer(ENVIRONMENT, "k", b"f", work) for _ in range(20)]
-    answers = await asyncio.gather(*asked)
+    requests = [idempotency.answer(ENVIRONMENT, "k", b"f", work) for _ in range(20)]
+    answers = await asyncio.gather(*requests)
     assert len(work.claims) == 1
     assert all(answer == answers[0] for answer in answers)
 

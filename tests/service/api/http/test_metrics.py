@@ -29,13 +29,13 @@ async def test_requests_are_counted_by_operation_and_status(
     await client.get("/api/v1/app/nobody")
     await client.get("/api/v1/nothing")
     async with httpx.AsyncClient(base_url=url, **PLAIN) as nobody:
-        told = await nobody.get("/metrics")
-    assert told.headers["content-type"].startswith("text/plain; version=0.0.4")
-    found = read(told.text)
-    assert found["tarry_http_requests_total", ("v1.application.get", "200")] == 2
-    assert found["tarry_http_requests_total", ("v1.application.get", "404")] == 1
-    assert found["tarry_http_requests_total", ("unknown", "501")] == 1
-    assert found["tarry_http_request_seconds_total", ("v1.application.get",)] > 0
+        answer = await nobody.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    samples = read(answer.text)
+    assert samples["tarry_http_requests_total", ("v1.application.get", "200")] == 2
+    assert samples["tarry_http_requests_total", ("v1.application.get", "404")] == 1
+    assert samples["tarry_http_requests_total", ("unknown", "501")] == 1
+    assert samples["tarry_http_request_seconds_total", ("v1.application.get",)] > 0
 
 
 async def test_a_dispatcher_in_the_same_process_is_told_of(hooks: Hooks) -> None:
@@ -45,12 +45,12 @@ async def test_a_dispatcher_in_the_same_process_is_told_of(hooks: Hooks) -> None
             serving(api, "127.0.0.1:0") as url,
             httpx.AsyncClient(base_url=url, **PLAIN) as client,
         ):
-            found = read((await client.get("/metrics")).text)
-        told = gauges(dispatcher)
-    assert found["tarry_shards_held", ()] == told.shards == 64
-    assert found["tarry_lanes", ("open",)] == 0
-    assert found["tarry_attempts_sent_total", ()] == told.sent
-    assert list(delivery_lines(told))
+            samples = read((await client.get("/metrics")).text)
+        figures = gauges(dispatcher)
+    assert samples["tarry_shards_held", ()] == figures.shards == 64
+    assert samples["tarry_lanes", ("open",)] == 0
+    assert samples["tarry_attempts_sent_total", ()] == figures.sent
+    assert list(delivery_lines(figures))
 
 
 def test_nothing_is_written_of_what_nobody_asked_for() -> None:

@@ -34,14 +34,19 @@ async def raw(_call: Call, body: bytes) -> Thing:
 
 
 def test_an_operation_is_what_its_handler_says() -> None:
-    made, removed, taken = group.operations
-    assert (made.name, made.summary, made.detail) == (
+    created, removed, taken = group.operations
+    assert (created.name, created.summary, created.detail) == (
         "v1.thing.make-it",
         "Make a thing",
         "It is made anew.",
     )
-    assert (made.body, made.answer, made.statuses, made.query) == (Thing, Thing, (201, 200), None)
-    assert made.idempotent
+    assert (created.body, created.answer, created.statuses, created.query) == (
+        Thing,
+        Thing,
+        (201, 200),
+        None,
+    )
+    assert created.idempotent
     assert (removed.name, removed.answer, removed.status) == ("v1.thing.remove", None, 204)
     assert not removed.idempotent
     assert (taken.body, taken.raw, taken.status) == (list[Thing], True, 200)

@@ -17,7 +17,7 @@ MANY, LOOK = 20, 3
 
 
 @pytest.mark.parametrize(
-    ("query", "wanted"),
+    ("query", "part"),
     [
         (ListQuery(), Cut(51)),
         (ListQuery(limit=2, iterator="app_1"), Cut(3, "app_1")),
@@ -25,8 +25,8 @@ MANY, LOOK = 20, 3
         (OrderedQuery(order="descending"), Cut(51, descending=True)),
     ],
 )
-def test_one_more_than_is_shown_is_asked_for(query: ListQuery, wanted: Cut) -> None:
-    assert cut(query) == wanted
+def test_one_more_than_is_shown_is_asked_for(query: ListQuery, part: Cut) -> None:
+    assert cut(query) == part
 
 
 def test_the_order_that_is_asked_for_counts_more_than_the_usual_one() -> None:
@@ -35,22 +35,22 @@ def test_the_order_that_is_asked_for_counts_more_than_the_usual_one() -> None:
 
 
 def test_a_page_leads_on_and_back() -> None:
-    told = page([1, 2, 3], ListQuery(limit=2), str, lambda one: f"n{one}")
-    assert (told.data, told.done) == (["1", "2"], False)
-    assert (told.iterator, told.prev_iterator) == ("n2", "-n1")
-    told = page([1, 2, 3], ListQuery(limit=2, iterator="-n4"), str, lambda one: f"n{one}")
-    assert (told.data, told.done) == (["2", "3"], False)
-    told = page([1], ListQuery(limit=2), str, lambda one: f"n{one}")
-    assert (told.data, told.done) == (["1"], True)
+    shown = page([1, 2, 3], ListQuery(limit=2), str, lambda entry: f"n{entry}")
+    assert (shown.data, shown.done) == (["1", "2"], False)
+    assert (shown.iterator, shown.prev_iterator) == ("n2", "-n1")
+    shown = page([1, 2, 3], ListQuery(limit=2, iterator="-n4"), str, lambda entry: f"n{entry}")
+    assert (shown.data, shown.done) == (["2", "3"], False)
+    shown = page([1], ListQuery(limit=2), str, lambda entry: f"n{entry}")
+    assert (shown.data, shown.done) == (["1"], True)
 
 
 def test_an_empty_page_leads_nowhere() -> None:
-    told = page([], ListQuery(), str, str)
-    assert (told.data, told.iterator, told.prev_iterator, told.done) == ([], None, None, True)
+    shown = page([], ListQuery(), str, str)
+    assert (shown.data, shown.iterator, shown.prev_iterator, shown.done) == ([], None, None, True)
 
 
 @pytest.mark.parametrize(
-    ("found", "iterator", "leads"),
+    ("entries", "iterator", "leads"),
     [
         ([], "n0", ("n9", "-n9")),
         ([3, 4], "n0", ("n9", "-n3")),
@@ -59,58 +59,58 @@ def test_an_empty_page_leads_nowhere() -> None:
     ],
 )
 def test_a_page_that_was_left_leads_on_from_there(
-    found: list[int], iterator: str, leads: tuple[str, str]
+    entries: list[int], iterator: str, leads: tuple[str, str]
 ) -> None:
     query = ListQuery(limit=2, iterator=iterator)
-    told = page(found, query, str, lambda one: f"n{one}", left_at="n9")
-    assert told.data == [str(one) for one in found]
-    assert ((told.iterator, told.prev_iterator), told.done) == (leads, False)
+    shown = page(entries, query, str, lambda entry: f"n{entry}", left_at="n9")
+    assert shown.data == [str(entry) for entry in entries]
+    assert ((shown.iterator, shown.prev_iterator), shown.done) == (leads, False)
 
 
 async def walked(
     client: httpx.AsyncClient,
-    way: str,
+    path: str,
     leads: str,
     **query: Any,  # noqa: ANN401  a query
 ) -> list[list[str]]:
     """Every page of a list, as an SDK asks for them."""
     pages, done = list[list[str]](), False
     while not done:
-        answer = await client.get(f"/api/v1/app/shop/{way}", params={"limit": 2, **query})
+        answer = await client.get(f"/api/v1/app/shop/{path}", params={"limit": 2, **query})
         assert answer.status_code == 200, answer.text
-        told = answer.json()
-        pages.append([one["id"] for one in told["data"]])
-        done, query["iterator"] = told["done"], told[leads]
+        body = answer.json()
+        pages.append([entry["id"] for entry in body["data"]])
+        done, query["iterator"] = body["done"], body[leads]
         assert len(pages) <= 2 * MANY
     return pages
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("way", ["msg", "endpoint/{}/msg", "attempt/endpoint/{}"])
+@pytest.mark.parametrize("url_path", ["msg", "endpoint/{}/msg", "attempt/endpoint/{}"])
 async def test_what_is_rare_is_found_both_ways_however_little_is_looked_at(
-    hooks: Hooks, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, way: str
+    hooks: Hooks, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, url_path: str
 ) -> None:
     shop = await hooks.application("shop")
     rare = {4: ("rare",), 11: ("rare",), 12: ("rare",), 17: ("rare",)}
-    new = [hooks.message(shop, "a", {}, tags=rare.get(place, ())) for place in range(MANY)]
-    await hooks.send_many([NewMessage(one) for one in new])
+    new = [hooks.message(shop, "a", {}, tags=rare.get(number, ())) for number in range(MANY)]
+    await hooks.send_many([NewMessage(entry) for entry in new])
     (endpoint,) = (await hooks.store.page(Endpoints(shop.id), Cut())).entries
     leases = await hooks.store.lease("worker", most=SHARDS, length=60)
     want = Want(lane=endpoint.lane, stream=Stream.READY, limit=MANY)
     due = (await hooks.store.fetch([want], now=1e10, most_bytes=10**9)).due
-    await hooks.store.settle([delivered(one) for one in due], [], leases)
+    await hooks.store.settle([delivered(entry) for entry in due], [], leases)
     await hooks.store.release(leases)
 
-    way = way.format(endpoint.id)
-    (whole,) = await walked(client, way, "iterator", tag="rare", limit=50)
+    url_path = url_path.format(endpoint.id)
+    (whole,) = await walked(client, url_path, "iterator", tag="rare", limit=50)
     assert len(whole) == len(rare)
-    monkeypatch.setattr(paging, "LOOK", LOOK)
-    there = await walked(client, way, "iterator", tag="rare")
-    assert [one for page in there for one in page] == whole
-    assert [] in there, "there is nothing to be found in some"
-    assert len(there) > MANY / LOOK
-    back = await walked(client, way, "prevIterator", tag="rare", iterator=f"-{whole[-1]}")
-    assert [one for page in reversed(back) for one in page] == whole[:-1]
+    monkeypatch.setattr(paging, "MOST_CHECKED", LOOK)
+    pages = await walked(client, url_path, "iterator", tag="rare")
+    assert [entry for page in pages for entry in page] == whole
+    assert [] in pages, "there is nothing to be found in some"
+    assert len(pages) > MANY / LOOK
+    back = await walked(client, url_path, "prevIterator", tag="rare", iterator=f"-{whole[-1]}")
+    assert [entry for page in reversed(back) for entry in page] == whole[:-1]
     assert len(back) > 2
 
 
@@ -124,10 +124,10 @@ async def test_what_leads_to_no_page_of_a_list_is_refused(
     (endpoint,) = (await hooks.store.page(Endpoints(shop.id), Cut())).entries
     below = ["endpoint", "msg", f"endpoint/{endpoint.id}/msg", f"attempt/endpoint/{endpoint.id}"]
     below += [f"attempt/msg/{message}", f"msg/{message}/endpoint", "undelivered"]
-    ways = ["app", "key", "background-task", "operational-webhook/endpoint"]
-    for way in (*ways, *(f"app/shop/{one}" for one in below)):
-        answer = await client.get(f"/api/v1/{way}", params={"iterator": iterator})
-        assert answer.status_code == 422, way
+    paths = ["app", "key", "background-task", "operational-webhook/endpoint"]
+    for path in (*paths, *(f"app/shop/{entry}" for entry in below)):
+        answer = await client.get(f"/api/v1/{path}", params={"iterator": iterator})
+        assert answer.status_code == 422, path
         (wrong,) = answer.json()["detail"]
         assert wrong["loc"] == ["query", "iterator"]
         assert "iterator or prevIterator of another page" in wrong["msg"]

@@ -30,12 +30,12 @@ class Query(msgspec.Struct):
 
 
 def test_a_body_becomes_a_value_and_what_is_unknown_is_left_alone() -> None:
-    found = read_body(b'{"name": "x", "inner": {"howMany": 3}, "newer": true}', Body)
-    assert found == Body("x", Inner(3))
+    value = read_body(b'{"name": "x", "inner": {"howMany": 3}, "newer": true}', Body)
+    assert value == Body("x", Inner(3))
 
 
 @pytest.mark.parametrize(
-    ("body", "place", "kind"),
+    ("body", "path", "kind"),
     [
         (b"", ["body"], "json_error"),
         (b"{", ["body"], "json_error"),
@@ -50,11 +50,11 @@ def test_a_body_becomes_a_value_and_what_is_unknown_is_left_alone() -> None:
     ids=range(9),
 )
 def test_what_cannot_be_read_is_told_by_its_place(
-    body: bytes, place: list[str], kind: str | None
+    body: bytes, path: list[str], kind: str | None
 ) -> None:
     with pytest.raises(Invalid) as error:
         read_body(body, Body)
-    assert error.value.place == place
+    assert error.value.place == path
     assert kind in (None, error.value.kind)
 
 
@@ -106,19 +106,19 @@ def test_a_list_can_be_written_in_several_ways(query: bytes) -> None:
 
 
 def test_a_query_becomes_a_value() -> None:
-    found = read_query(
+    value = read_query(
         b"limit=5&flag=false&order=up&event_types=a,b&event_types=c&before=2026-01-02T03:04:05%2B00:00"
         b"&unknown=1",
         Query,
     )
-    assert (found.limit, found.flag, found.order) == (5, False, "up")
-    assert found.event_types == ["a", "b", "c"]
-    assert found.before.timestamp() == 1_767_323_045
+    assert (value.limit, value.flag, value.order) == (5, False, "up")
+    assert value.event_types == ["a", "b", "c"]
+    assert value.before.timestamp() == 1_767_323_045
     assert read_query(b"", Query) == Query()
 
 
 @pytest.mark.parametrize(
-    ("query", "place"),
+    ("query", "path"),
     [
         (b"limit=x", ["query", "limit"]),
         (b"flag=maybe", ["query", "flag"]),
@@ -130,11 +130,11 @@ def test_a_query_becomes_a_value() -> None:
     ],
     ids=range(7),
 )
-def test_a_query_that_cannot_be_read_is_told_by_its_place(query: bytes, place: list[str]) -> None:
+def test_a_query_that_cannot_be_read_is_told_by_its_place(query: bytes, path: list[str]) -> None:
     with pytest.raises(Invalid) as error:
         read_query(query, Query)
-    assert error.value.place == place
-    assert str(error.value).startswith(".".join(place))
+    assert error.value.place == path
+    assert str(error.value).startswith(".".join(path))
 
 
 def test_an_empty_body_is_none_only_where_that_will_do() -> None:
@@ -157,8 +157,8 @@ class Named(msgspec.Struct):
 def test_how_a_name_is_spelled_is_said_in_words() -> None:
     with pytest.raises(Invalid) as refused:
         read_body(b'{"uid": "a b"}', Named)
-    wanted = "only letters, digits and - _ . will do, and not app_ at its beginning"
-    assert refused.value.message == wanted
+    message = "only letters, digits and - _ . will do, and not app_ at its beginning"
+    assert refused.value.message == message
 
 
 class Described(msgspec.Struct):
@@ -167,17 +167,17 @@ class Described(msgspec.Struct):
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (b'{"name": " "}', "it must not be blank, nor hold the character NUL"),
         (b'{"name": "a\\u0000"}', "it must not be blank, nor hold the character NUL"),
         (b'{"description": "a\\u0000"}', "it must not hold the character NUL"),
     ],
 )
-def test_what_a_text_may_not_be_is_said_in_words(body: bytes, said: str) -> None:
+def test_what_a_text_may_not_be_is_said_in_words(body: bytes, message: str) -> None:
     with pytest.raises(Invalid) as refused:
         read_body(body, Described)
-    assert refused.value.message == said
+    assert refused.value.message == message
 
 
 def test_who_chose_what_there_is_not_is_told_what_there_is() -> None:

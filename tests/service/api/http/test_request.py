@@ -6,14 +6,14 @@ from tarry.service.api.http.problem import Invalid
 from tarry.service.api.http.request import Request, path_of
 
 
-def asked(**headers: str) -> Request:
+def request_with(**headers: str) -> Request:
     named = {name.replace("_", "-").encode(): value.encode() for name, value in headers.items()}
     return Request(method="GET", path="/", query=b"", headers=named)
 
 
 def test_a_request_says_where_this_server_is() -> None:
-    assert asked(host="hooks.example:8400").base == "http://hooks.example:8400"
-    assert asked().base == ""
+    assert request_with(host="hooks.example:8400").base == "http://hooks.example:8400"
+    assert request_with().base == ""
 
 
 @pytest.mark.parametrize(
@@ -28,15 +28,15 @@ def test_a_request_says_where_this_server_is() -> None:
 def test_who_came_by_way_of_a_proxy_is_told_where_that_is(
     headers: dict[str, str], base: str
 ) -> None:
-    assert asked(host="inside:8400", **headers).base == base
+    assert request_with(host="inside:8400", **headers).base == base
 
 
 def test_an_idempotency_key_is_there_or_not_and_not_too_long() -> None:
-    assert asked(idempotency_key="a").idempotency_key == "a"
-    assert asked(idempotency_key="").idempotency_key is None
-    assert asked().idempotency_key is None
+    assert request_with(idempotency_key="a").idempotency_key == "a"
+    assert request_with(idempotency_key="").idempotency_key is None
+    assert request_with().idempotency_key is None
     with pytest.raises(Invalid, match="255"):
-        _ = asked(idempotency_key="a" * 256).idempotency_key
+        _ = request_with(idempotency_key="a" * 256).idempotency_key
 
 
 @pytest.mark.parametrize(

@@ -13,37 +13,37 @@ def routes() -> Routes:
 
 def test_every_operation_is_found_by_its_own_path(routes: Routes) -> None:
     for operation in operations():
-        found = routes.find(operation.method, operation.path.replace("{", "a-").replace("}", ""))
-        assert isinstance(found, Match), operation.path
-        assert found.operation is operation
-        assert list(found.names) == [
+        match = routes.find(operation.method, operation.path.replace("{", "a-").replace("}", ""))
+        assert isinstance(match, Match), operation.path
+        assert match.operation is operation
+        assert list(match.names) == [
             part.strip("{}") for part in operation.path.split("/") if part.startswith("{")
         ]
 
 
 def test_what_stands_for_a_name_is_given(routes: Routes) -> None:
-    found = routes.find("GET", "/app/shop/")
-    assert isinstance(found, Match)
-    assert found.names == {"app_id": "shop"}
+    match = routes.find("GET", "/app/shop/")
+    assert isinstance(match, Match)
+    assert match.names == {"app_id": "shop"}
 
 
 def test_a_fixed_word_comes_before_a_name(routes: Routes) -> None:
-    found = routes.find("POST", "app/batch/msg/batch")
-    assert isinstance(found, Match)
-    assert found.operation.name == "v1.message.create-batch"
-    assert found.names == {"app_id": "batch"}
+    match = routes.find("POST", "app/batch/msg/batch")
+    assert isinstance(match, Match)
+    assert match.operation.name == "v1.message.create-batch"
+    assert match.names == {"app_id": "batch"}
 
 
 def test_a_path_that_was_found_is_found_again_and_not_remembered_without_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tarry.service.api.http.routes.MOST_KNOWN", 2)
+    monkeypatch.setattr("tarry.service.api.http.routes.MOST_CACHED", 2)
     routes = Routes(operations())
     for _ in range(2):
         for name in ("one", "two", "three"):
-            found = routes.find("GET", f"app/{name}")
-            assert isinstance(found, Match)
-            assert found.names == {"app_id": name}
+            match = routes.find("GET", f"app/{name}")
+            assert isinstance(match, Match)
+            assert match.names == {"app_id": name}
 
 
 def test_another_method_is_told_those_that_are_there(routes: Routes) -> None:
@@ -70,6 +70,6 @@ def test_long_paths_are_found_and_not_remembered() -> None:
     tracemalloc.start()
     for number in range(20):
         assert isinstance(routes.find("GET", f"app/{number}" + "x" * 50_000), Match)
-    kept, _ = tracemalloc.get_traced_memory()
+    memory, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert kept < 500_000, "twenty of them hold a million characters"
+    assert memory < 500_000, "twenty of them hold a million characters"

@@ -14,8 +14,8 @@ TEXTS = st.text(st.characters() | st.sampled_from("\ud83d\ude00\\u\ue000"), max_
 
 
 @given(st.recursive(TEXTS, lambda inside: st.lists(inside) | st.dictionaries(TEXTS, inside)))
-def test_whatever_can_be_written_is_read_and_comes_back_as_it_was(told: object) -> None:
-    text = json.dumps(told).encode()
+def test_whatever_can_be_written_is_read_and_comes_back_as_it_was(value: object) -> None:
+    text = json.dumps(value).encode()
     plain = json.dumps(json.loads(text), ensure_ascii=False)
     assert decode(text, Any) == json.loads(re.sub("[\ud800-\udfff]", "\ufffd", plain))
     stand = stand_ins(text)

@@ -29,14 +29,14 @@ def test_every_operation_has_its_entry_and_a_link_to_it() -> None:
     assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
     page = Read(body.decode())
     assert page.ids == sorted(set(page.ids), key=page.ids.index)
-    assert {one.name for one in operations()} == set(page.ids)
-    assert {f"#{one.name}" for one in operations()} <= set(page.addresses)
+    assert {operation.name for operation in operations()} == set(page.ids)
+    assert {f"#{operation.name}" for operation in operations()} <= set(page.addresses)
 
 
 def test_nothing_is_loaded_from_elsewhere() -> None:
     _, headers, body = docs_page(document(operations()))
     page = Read(body.decode())
-    assert not [one for one in page.addresses if not one.startswith(("#", "/"))]
+    assert not [address for address in page.addresses if not address.startswith(("#", "/"))]
     assert "default-src 'none'" in headers["content-security-policy"]
     assert len(re.findall(r"'sha256-[^']+'", headers["content-security-policy"])) == 2
 

@@ -11,7 +11,7 @@ def test_whoever_carries_a_claim_out_has_the_same_chance() -> None:
     drawn = [first(19) for _ in range(3)]
     assert drawn == [second(19) for _ in range(3)]
     assert len(set(drawn)) == 3
-    assert {len(one) for one in drawn} == {19}
+    assert {len(drawn_bytes) for drawn_bytes in drawn} == {19}
 
 
 def test_another_claim_has_another_chance() -> None:

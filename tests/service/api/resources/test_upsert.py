@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tarry.errors import Conflict, NotFound
-from tarry.service.api.resources.upsert import changed_or_made, made_or_found
+from tarry.service.api.resources.upsert import change_or_create, create_or_find
 
 pytestmark = pytest.mark.anyio
 
@@ -17,13 +17,13 @@ THERE = "https://example.com/in"
 
 def scripted(*answers: str | Exception) -> Callable[[], Awaitable[str]]:
     """Answers one after the other."""
-    left = list(answers)
+    remaining = list(answers)
 
     async def answer() -> str:
-        said = left.pop(0)
-        if isinstance(said, Exception):
-            raise said
-        return said
+        result = remaining.pop(0)
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     return answer
 
@@ -43,7 +43,7 @@ GONE, TAKEN = NotFound("thing", "it"), Conflict("thing", "it")
 async def test_it_is_changed_or_made_whoever_is_faster(
     change: list[Any], make: list[Any], answer: tuple[str, int]
 ) -> None:
-    reply = await changed_or_made(scripted(*change), scripted(*make))
+    reply = await change_or_create(scripted(*change), scripted(*make))
     assert (reply.body, reply.status) == answer
 
 
@@ -58,21 +58,21 @@ async def test_it_is_changed_or_made_whoever_is_faster(
 async def test_it_is_made_or_found_whoever_is_faster(
     make: list[Any], find: list[Any], answer: tuple[str, int]
 ) -> None:
-    reply = await made_or_found(scripted(*make), scripted(*find))
+    reply = await create_or_find(scripted(*make), scripted(*find))
     assert (reply.body, reply.status) == answer
 
 
 async def test_what_is_in_the_way_for_good_is_a_conflict() -> None:
     for ends in (
-        changed_or_made(scripted(*[GONE] * 9), scripted(*[TAKEN] * 9)),
-        made_or_found(scripted(*[TAKEN] * 9), scripted(*[GONE] * 9)),
+        change_or_create(scripted(*[GONE] * 9), scripted(*[TAKEN] * 9)),
+        create_or_find(scripted(*[TAKEN] * 9), scripted(*[GONE] * 9)),
     ):
         with pytest.raises(Conflict):
             await ends
 
 
 @pytest.mark.parametrize(
-    ("way", "body"),
+    ("url_path", "body"),
     [
         ("app/acme", {"name": "Acme", "uid": "acme"}),
         ("app/shop/endpoint/main", {"url": THERE, "uid": "main"}),
@@ -81,9 +81,9 @@ async def test_what_is_in_the_way_for_good_is_a_conflict() -> None:
     ],
 )
 async def test_of_many_that_put_at_once_one_makes_it_and_the_others_change_it(
-    client: httpx.AsyncClient, way: str, body: dict[str, str]
+    client: httpx.AsyncClient, url_path: str, body: dict[str, str]
 ) -> None:
-    answers = await asyncio.gather(*(client.put(f"{API}/{way}", json=body) for _ in range(20)))
+    answers = await asyncio.gather(*(client.put(f"{API}/{url_path}", json=body) for _ in range(20)))
     assert Counter(answer.status_code for answer in answers) == {201: 1, 200: 19}
     assert len({answer.json()["createdAt"] for answer in answers}) == 1
 
@@ -91,13 +91,13 @@ async def test_of_many_that_put_at_once_one_makes_it_and_the_others_change_it(
 async def test_who_wants_it_made_or_found_gets_it_while_others_delete_it(
     client: httpx.AsyncClient,
 ) -> None:
-    told = {"name": "Acme", "uid": "acme"}
+    fields = {"name": "Acme", "uid": "acme"}
     for _ in range(5):
-        found, put, _ = await asyncio.gather(
+        posted, put, _ = await asyncio.gather(
             asyncio.gather(
-                *(client.post(f"{API}/app?get_if_exists=true", json=told) for _ in range(10))
+                *(client.post(f"{API}/app?get_if_exists=true", json=fields) for _ in range(10))
             ),
-            asyncio.gather(*(client.put(f"{API}/app/acme", json=told) for _ in range(10))),
+            asyncio.gather(*(client.put(f"{API}/app/acme", json=fields) for _ in range(10))),
             asyncio.gather(*(client.delete(f"{API}/app/acme") for _ in range(3))),
         )
-        assert {answer.status_code for answer in (*found, *put)} <= {200, 201}
+        assert {answer.status_code for answer in (*posted, *put)} <= {200, 201}

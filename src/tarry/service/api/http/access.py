@@ -17,9 +17,9 @@ from tarry.service.store.contract import Admission
 
 log = logging.getLogger("tarry.service")
 
-KNOWN_FOR = 0.5
+CACHED_FOR = 0.5
 """Seconds that a key is cached. A revoked key stops working after at most this time."""
-MOST_KNOWN = 10_000
+MOST_CACHED_KEYS = 10_000
 
 
 class Need(Enum):
@@ -57,7 +57,7 @@ def least_scope(need: Need) -> Scope:
     return next(scope for scope in scopes if need in ALLOWS[scope])
 
 
-class Who(Struct, frozen=True, kw_only=True):
+class Caller(Struct, frozen=True, kw_only=True):
     """The caller: a key to an environment, or to only one `application` in it."""
 
     key: str
@@ -90,12 +90,12 @@ class Access:
         self._pepper = pepper
         self._first = None if first is None else (hash_key(first[0], pepper), first[1])
         self._now = now
-        self._cache = Cache[bytes, Who | None](
-            self._look, seconds=KNOWN_FOR, most=MOST_KNOWN, clock=clock
+        self._cache = Cache[bytes, Caller | None](
+            self._look, seconds=CACHED_FOR, most=MOST_CACHED_KEYS, clock=clock
         )
         """Cached by hash, because anybody can send many long texts as keys."""
 
-    async def who(self, authorization: bytes) -> Who | None:
+    async def caller(self, authorization: bytes) -> Caller | None:
         """Return the caller for an `Authorization` header; None if its key is not valid."""
         word, _, key = authorization.partition(b" ")
         if word.lower() != b"bearer" or not key:
@@ -104,15 +104,15 @@ class Access:
             hashed = hash_key(key.decode(), self._pepper)
         except UnicodeDecodeError:
             return None
-        who, _ = await self._cache.get(hashed)
-        return who
+        caller, _ = await self._cache.get(hashed)
+        return caller
 
-    async def _look(self, hashed: bytes) -> Who | None:
+    async def _look(self, hashed: bytes) -> Caller | None:
         try:
             key = await self._admission.key(hashed)
         except NotFound:
             if self._first is not None and hmac.compare_digest(hashed, self._first[0]):
-                return Who(key="", environment=self._first[1])
+                return Caller(key="", environment=self._first[1])
             return None
         except (ValueError, msgspec.ValidationError) as error:
             log.warning("a key was refused because it cannot be read: %s", error)
@@ -120,7 +120,7 @@ class Access:
         if not key.opens(self._now()):
             return None
         needs = frozenset[Need]().union(*(ALLOWS.get(scope, ()) for scope in key.scopes))
-        return Who(
+        return Caller(
             key=key.id,
             environment=key.environment,
             application=key.application,

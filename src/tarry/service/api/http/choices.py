@@ -7,33 +7,33 @@ from typing import Any
 from msgspec import inspect
 
 
-def choices(wanted: Any, place: Sequence[str]) -> list[str]:  # noqa: ANN401  a type
-    """Return the allowed values of the field at `place` in a body or query of this type.
+def choices(kind: Any, path: Sequence[str]) -> list[str]:  # noqa: ANN401  a type
+    """Return the allowed values of the field at `path` in a body or query of this type.
 
     The list is empty if the field has no fixed set of values.
     """
-    return list(dict.fromkeys(map(str, _at(_known(wanted), place))))
+    return list(dict.fromkeys(map(str, _at(_type_info(kind), path))))
 
 
 @lru_cache(maxsize=256)
-def _known(wanted: Any) -> inspect.Type:  # noqa: ANN401  a type
-    return inspect.type_info(wanted)
+def _type_info(kind: Any) -> inspect.Type:  # noqa: ANN401  a type
+    return inspect.type_info(kind)
 
 
-def _at(kind: inspect.Type, place: Sequence[str]) -> Iterator[object]:
+def _at(kind: inspect.Type, path: Sequence[str]) -> Iterator[object]:
     match kind:
         case inspect.Metadata():
-            yield from _at(kind.type, place)
+            yield from _at(kind.type, path)
         case inspect.UnionType():
-            for one in kind.types:
-                yield from _at(one, place)
-        case inspect.StructType() if place:
+            for member in kind.types:
+                yield from _at(member, path)
+        case inspect.StructType() if path:
             for field in kind.fields:
-                if field.encode_name == place[0]:
-                    yield from _at(field.type, place[1:])
-        case inspect.ListType() if place:
-            yield from _at(kind.item_type, place[1:])
-        case inspect.EnumType() if not place:
-            yield from (one.value for one in kind.cls)
-        case inspect.LiteralType() if not place:
+                if field.encode_name == path[0]:
+                    yield from _at(field.type, path[1:])
+        case inspect.ListType() if path:
+            yield from _at(kind.item_type, path[1:])
+        case inspect.EnumType() if not path:
+            yield from (member.value for member in kind.cls)
+        case inspect.LiteralType() if not path:
             yield from kind.values

@@ -16,7 +16,7 @@ REQUEST_TIME = 30.0
 """The most seconds from a request's first byte to its last; for the first one, since connecting."""
 ANSWER_TIME = 30.0
 """Seconds in which the client has to read at least a part of a response."""
-JOINED = 16 * 1024
+LONGEST_JOINED = 16 * 1024
 """A body up to this many bytes is sent in one write with its head; longer ones are not copied."""
 
 
@@ -40,7 +40,7 @@ class Joined:
         if not self._held:
             self._held = data
             self._soon(self._flush)
-        elif len(data) <= JOINED:
+        elif len(data) <= LONGEST_JOINED:
             self._transport.write(self._held + data)
             self._held = b""
         else:
@@ -100,7 +100,7 @@ class Connection(HttpToolsProtocol):
         """Note that the head is complete, and track earlier requests that are not answered yet."""
         cycle = cast("RequestResponseCycle | None", self.cycle)  # None before the first request
         if cycle is not None and not cycle.response_complete:  # pipelined requests
-            waiting = (one for one in self._earlier if not one.response_complete)
+            waiting = (earlier for earlier in self._earlier if not earlier.response_complete)
             self._earlier = [*waiting, cycle]
         super().on_headers_complete()
         self._in_head = False
@@ -115,8 +115,8 @@ class Connection(HttpToolsProtocol):
         """Mark all unanswered requests as disconnected; uvicorn itself marks only the last one."""
         self._stop_waiting()
         self._stop_watching()
-        for one in self._earlier:
-            one.disconnected = not one.response_complete
+        for earlier in self._earlier:
+            earlier.disconnected = not earlier.response_complete
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -130,8 +130,8 @@ class Connection(HttpToolsProtocol):
         self._stop_watching()
 
     def _watch(self) -> None:
-        left = self.transport.get_write_buffer_size()
-        self._taking = self.loop.call_later(self.answer_time, self._look, left)
+        unread = self.transport.get_write_buffer_size()
+        self._taking = self.loop.call_later(self.answer_time, self._look, unread)
 
     def _look(self, before: int) -> None:
         if self.transport.get_write_buffer_size() < before:

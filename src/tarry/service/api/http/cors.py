@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from tarry.service.api.http.problem import Answer
 from tarry.service.api.http.request import Request
 
-SHOWN = (
+RESPONSE_HEADERS = (
     (b"access-control-allow-origin", b"*"),
     (b"access-control-expose-headers", b"retry-after"),
 )
 """Headers that let a page read a response."""
-REMEMBERED = 600
+PREFLIGHT_CACHED_FOR = 600
 """Seconds for which a browser may cache the response to a preflight request."""
 
 
@@ -33,7 +33,7 @@ def allowed(request: Request, methods: Iterable[str]) -> Answer:
     headers = {
         "access-control-allow-methods": ", ".join(sorted(methods)),
         "access-control-allow-headers": request.header(b"access-control-request-headers"),
-        "access-control-max-age": str(REMEMBERED),
+        "access-control-max-age": str(PREFLIGHT_CACHED_FOR),
         "vary": "access-control-request-headers",
     }
     return 204, {name: value for name, value in headers.items() if value}, b""

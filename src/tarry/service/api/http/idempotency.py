@@ -18,7 +18,7 @@ from tarry.service.wire.seal import Place, Seals
 IDEMPOTENCY_KEY = "idempotency key"
 CLAIMED_FOR = 30.0
 """Seconds after which a process that executes a request counts as dead, and another takes over."""
-LOOKS = Exponential(base=0.01, cap=0.25)
+RESPONSE_CHECKS = Exponential(base=0.01, cap=0.25)
 """The waits between checks for the response, while another process executes the request."""
 
 
@@ -54,33 +54,33 @@ class Idempotency:
         claim = await self._claimed(environment, key, fingerprint)
         place = Place(environment, key, "answer")
         if claim.status is not None:
-            said = claim.body if seals is None else seals.open(claim.body, place)
-            return claim.status, {"content-type": "application/json"} if said else {}, said
-        known = False
+            body = claim.body if seals is None else seals.open(claim.body, place)
+            return claim.status, {"content-type": "application/json"} if body else {}, body
+        is_claim_closed = False
         try:
             answer = await work(claim)
             status, _, body = answer
             if status < HTTPStatus.MULTIPLE_CHOICES:
-                kept = body if seals is None else seals.seal(body, place)
+                stored = body if seals is None else seals.seal(body, place)
                 await self._admission.end_claim(
-                    replace(claim, status=status, body=kept), ClaimEnd.ANSWERED
+                    replace(claim, status=status, body=stored), ClaimEnd.ANSWERED
                 )
             else:
                 await self._admission.end_claim(claim, ClaimEnd.RELEASED)
-            known = True
+            is_claim_closed = True
         except TarryError as error:
             if not isinstance(error, StoreError):
                 await self._admission.end_claim(claim, ClaimEnd.RELEASED)
-                known = True
+                is_claim_closed = True
             raise
         finally:
-            if not known:
+            if not is_claim_closed:
                 await self._admission.end_claim(claim, ClaimEnd.LAPSED)
         return answer
 
     async def _claimed(self, environment: str, key: str, fingerprint: bytes) -> Claim:
         """Return the claim as soon as this process holds it or it has a response."""
-        holder, looks = os.urandom(16).hex(), 0
+        holder, checks = os.urandom(16).hex(), 0
         while True:
             now = self._now()
             claim = await self._admission.claim(
@@ -98,5 +98,5 @@ class Idempotency:
                 raise Conflict("request", key.partition(" ")[2] or key, IDEMPOTENCY_KEY)
             if claim.status is not None or claim.holder == holder:
                 return claim
-            looks += 1
-            await self._sleep(LOOKS.curve(looks))
+            checks += 1
+            await self._sleep(RESPONSE_CHECKS.curve(checks))

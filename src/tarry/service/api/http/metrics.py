@@ -33,20 +33,23 @@ class RequestMetrics:
             yield f'tarry_http_request_seconds_total{{operation="{operation}"}} {seconds:.6f}'
 
 
-def delivery_lines(told: Gauges) -> Iterable[str]:
+def delivery_lines(figures: Gauges) -> Iterable[str]:
     """Yield the state of this process's dispatcher as lines of Prometheus."""
     counters = {
-        "attempts_sent": (told.sent, "Attempts made."),
-        "deliveries_delivered": (told.delivered, "Deliveries that arrived."),
-        "deliveries_failed": (told.failed, "Deliveries that finally failed."),
-        "probes": (told.probes, "Attempts made to see whether an endpoint is back."),
-        "lanes_stalled": (told.stalled, "Lanes that the watchdog had to wake: each is a defect."),
+        "attempts_sent": (figures.sent, "Attempts made."),
+        "deliveries_delivered": (figures.delivered, "Deliveries that arrived."),
+        "deliveries_failed": (figures.failed, "Deliveries that finally failed."),
+        "probes": (figures.probes, "Attempts made to see whether an endpoint is back."),
+        "lanes_stalled": (
+            figures.stalled,
+            "Lanes that the watchdog had to wake: each is a defect.",
+        ),
         "settlements_stale": (
-            told.stale,
+            figures.stale,
             "Settlements dropped: the delivery was changed, or another worker owns the lane.",
         ),
         "settlements_unwritable": (
-            told.unwritable,
+            figures.unwritable,
             "Settlements that the database refused: each is a defect.",
         ),
     }
@@ -55,10 +58,10 @@ def delivery_lines(told: Gauges) -> Iterable[str]:
         yield f"# TYPE tarry_{name}_total counter"
         yield f"tarry_{name}_total {value}"
     gauges = {
-        "in_flight": (told.in_flight, "Attempts on their way."),
-        "unsettled": (told.unsettled, "Attempts whose outcomes are not saved yet."),
-        "shards_held": (told.shards, "Shards that this process owns."),
-        "deliveries_waiting": (told.waiting, "Deliveries that wait in the lanes it works on."),
+        "in_flight": (figures.in_flight, "Attempts on their way."),
+        "unsettled": (figures.unsettled, "Attempts whose outcomes are not saved yet."),
+        "shards_held": (figures.shards, "Shards that this process owns."),
+        "deliveries_waiting": (figures.waiting, "Deliveries that wait in the lanes it works on."),
     }
     for name, (value, words) in gauges.items():
         yield f"# HELP tarry_{name} {words}"
@@ -66,5 +69,5 @@ def delivery_lines(told: Gauges) -> Iterable[str]:
         yield f"tarry_{name} {value}"
     yield "# HELP tarry_lanes Lanes with something to do, by the phase of their pacer."
     yield "# TYPE tarry_lanes gauge"
-    for phase, count in told.lanes.items():
+    for phase, count in figures.lanes.items():
         yield f'tarry_lanes{{phase="{phase}"}} {count}'

@@ -125,7 +125,7 @@ class Group:
 
         def declare(handler: Handler) -> Handler:
             hints = get_type_hints(handler, include_extras=True)
-            answer = _written(hints["return"])
+            answer = _body_type(hints["return"])
             usual = HTTPStatus.NO_CONTENT if answer is None else HTTPStatus.OK
             summary, _, detail = inspect.cleandoc(handler.__doc__ or "").partition("\n")
             self.operations.append(
@@ -155,7 +155,7 @@ class Group:
         return declare
 
 
-def _written(annotated: Any) -> Any:  # noqa: ANN401  types
+def _body_type(annotated: Any) -> Any:  # noqa: ANN401  types
     """Return the type of a response's body: `T` for `T` and `Reply[T]`; None for no body."""
     if get_origin(annotated) is Reply:
         (annotated,) = get_args(annotated)

@@ -5,10 +5,10 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
-from tarry.service.model.listing import LOOK, Cut
+from tarry.service.model.listing import MOST_CHECKED, Cut
 
-MOST = 250
-BACK = "-"
+MOST_PER_PAGE = 250
+BACK_PREFIX = "-"
 """The prefix of an iterator that asks for the page before an id."""
 
 # One type of iterator for each list: an iterator of another list would lead to an arbitrary page.
@@ -27,18 +27,18 @@ S = TypeVar("S")
 class ListQuery(Struct, kw_only=True):
     """The size of the page, and where it starts."""
 
-    limit: Annotated[int, Meta(ge=1, le=MOST)] = 50
+    limit: Annotated[int, Meta(ge=1, le=MOST_PER_PAGE)] = 50
     iterator: Mark | None = None
 
     @property
     def mark(self) -> str:
         """The id that the page follows or precedes; empty for the first page."""
-        return (self.iterator or "").removeprefix(BACK)
+        return (self.iterator or "").removeprefix(BACK_PREFIX)
 
     @property
     def back(self) -> bool:
         """Whether the page precedes its mark."""
-        return (self.iterator or "").startswith(BACK)
+        return (self.iterator or "").startswith(BACK_PREFIX)
 
 
 class OrderedQuery(ListQuery, kw_only=True):
@@ -64,13 +64,13 @@ def cut(query: ListQuery, *, descending: bool = False) -> Cut:
     """Return the part of the list to read: one entry more than the page, to know if more follow."""
     if isinstance(query, OrderedQuery) and query.order is not None:
         descending = query.order == "descending"
-    return Cut(query.limit + 1, query.mark, query.back, descending, LOOK)
+    return Cut(query.limit + 1, query.mark, query.back, descending, MOST_CHECKED)
 
 
 def page(
-    found: Sequence[S],
+    entries: Sequence[S],
     query: ListQuery,
-    written: Callable[[S], T],
+    show: Callable[[S], T],
     mark: Callable[[S], str],
     *,
     left_at: str | None = None,
@@ -79,13 +79,13 @@ def page(
 
     If the store stopped checking entries at `left_at`, the next page continues there.
     """
-    shown = found[-query.limit :] if query.back else found[: query.limit]
+    shown = entries[-query.limit :] if query.back else entries[: query.limit]
     first, last = (mark(shown[0]), mark(shown[-1])) if shown else (left_at, left_at)
     if left_at is not None:
         first, last = (left_at, last) if query.back else (first, left_at)
     return Page(
-        data=[written(one) for one in shown],
+        data=[show(entry) for entry in shown],
         iterator=last,
-        prev_iterator=None if first is None else BACK + first,
-        done=left_at is None and len(found) <= query.limit,
+        prev_iterator=None if first is None else BACK_PREFIX + first,
+        done=left_at is None and len(entries) <= query.limit,
     )

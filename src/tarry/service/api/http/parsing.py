@@ -17,17 +17,17 @@ NO_JSON = "json_error"
 MOST_FIELDS = 100
 """The most fields in one query string."""
 
-_PLACE = re.compile(r"^(?P<said>.*?)(?: - at `(?P<place>.*)`)?$", re.DOTALL)
+_ERROR_PATH = re.compile(r"^(?P<detail>.*?)(?: - at `(?P<path>.*)`)?$", re.DOTALL)
 _MISSING = re.compile(r"^Object missing required field `(?P<field>.*)`$")
-_SPELLED = re.compile(
+_BAD_SPELLING = re.compile(
     r"^Expected `str` matching regex '\^(?:\(\?!(?P<never>\w+)\))?(?P<sign>-\?)?"
     r"\[a-zA-Z0-9(?P<marks>[^\]]+)\]\+"
 )
 """Matches msgspec's error about a string that has to be spelled like a name."""
-_WRITTEN = re.compile(r"^Expected `str` matching regex '\^\[\^\\\\x00\]")
+_HAS_NUL = re.compile(r"^Expected `str` matching regex '\^\[\^\\\\x00\]")
 """Matches msgspec's error about a string that must not contain NUL."""
-_NUMBERED = re.compile(r"\[\d*\]\Z")
-_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_INDEX = re.compile(r"\[\d*\]\Z")
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 _TIME = re.compile(
     r"(?P<minute>\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d)(?P<second>:[\d.]+)?(?P<plus> )?(?P<zone>\S*)"
@@ -35,88 +35,88 @@ _TIME = re.compile(
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
-def read_body(body: bytes, wanted: Any) -> Any:  # noqa: ANN401  a value of type `wanted`
+def read_body(body: bytes, kind: Any) -> Any:  # noqa: ANN401  a value of type `kind`
     """Return the body of a request as a value of its type; None if it is empty and optional."""
-    if not body and may_be_left_out(wanted):
+    if not body and may_be_left_out(kind):
         return None
     if not body:
         raise Invalid(["body"], "it is empty; it must be JSON", NO_JSON)
     try:
         if not body.isascii():
             body.decode()  # msgspec checks only the text of the fields it decodes
-        return _decoder(when_given(wanted)).decode(body)
+        return _decoder(when_given(kind)).decode(body)
     except RecursionError:
         raise Invalid(["body"], "it is nested too deeply") from None
     except msgspec.ValidationError as error:
-        raise _said("body", error, when_given(wanted)) from error
+        raise _invalid("body", error, when_given(kind)) from error
     except ValueError as error:  # not JSON, or not UTF-8
         raise Invalid(["body"], str(error), NO_JSON) from error
 
 
-def may_be_left_out(wanted: Any) -> bool:  # noqa: ANN401  a type
+def may_be_left_out(kind: Any) -> bool:  # noqa: ANN401  a type
     """Return whether a body of this type is optional."""
-    return type(None) in get_args(wanted)
+    return type(None) in get_args(kind)
 
 
-def when_given(wanted: Any) -> Any:  # noqa: ANN401  a type
+def when_given(kind: Any) -> Any:  # noqa: ANN401  a type
     """Return the type of a body that is present: without None."""
-    if not may_be_left_out(wanted):
-        return wanted
-    return Union[tuple(kind for kind in get_args(wanted) if kind is not type(None))]  # noqa: UP007  built from a list
+    if not may_be_left_out(kind):
+        return kind
+    return Union[tuple(part for part in get_args(kind) if part is not type(None))]  # noqa: UP007  built from a list
 
 
-def read_query(query: bytes, wanted: Any) -> Any:  # noqa: ANN401  a value of type `wanted`
+def read_query(query: bytes, kind: Any) -> Any:  # noqa: ANN401  a value of type `kind`
     """Return the query string of a request as a value of its type; ignore unknown fields.
 
     A list is either one field with commas, or several fields called `a`, `a[]` or `a[0]`.
     """
-    found = _fields(query, wanted) if query else {}
+    fields = _fields(query, kind) if query else {}
     try:
-        return msgspec.convert(found, wanted)
+        return msgspec.convert(fields, kind)
     except msgspec.ValidationError as error:
-        raise _said("query", error, wanted) from error
+        raise _invalid("query", error, kind) from error
 
 
-def _fields(query: bytes, wanted: type) -> dict[str, Any]:
+def _fields(query: bytes, kind: type) -> dict[str, Any]:
     try:
         text = query.decode("ascii")
         pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
     except ValueError as error:
         raise Invalid(["query"], str(error)) from error
-    lists, kinds, found = _list_fields(wanted), _kinds(wanted), dict[str, Any]()
+    lists, kinds, values = _list_fields(kind), _kinds(kind), dict[str, Any]()
     for name, value in pairs:
-        plain = _NUMBERED.sub("", name)
+        plain = _INDEX.sub("", name)
         if plain in lists:
             parts = (_plain(part, kinds[plain]) for part in value.split(",") if part)
-            found.setdefault(plain, []).extend(parts)
+            values.setdefault(plain, []).extend(parts)
         else:
-            found[name] = _plain(value, kinds.get(name, frozenset()))
-    return found
+            values[name] = _plain(value, kinds.get(name, frozenset()))
+    return values
 
 
 @lru_cache(maxsize=256)
-def _decoder(wanted: Any) -> msgspec.json.Decoder[Any]:  # noqa: ANN401  a type
-    return msgspec.json.Decoder(wanted)
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:  # noqa: ANN401  a type
+    return msgspec.json.Decoder(kind)
 
 
 @lru_cache(maxsize=256)
-def _list_fields(wanted: type) -> frozenset[str]:
+def _list_fields(kind: type) -> frozenset[str]:
     def is_list(hint: Any) -> bool:  # noqa: ANN401  a type
         parts = get_args(hint)
         return getattr(hint, "__origin__", None) is list or any(map(is_list, parts))
 
-    hints = get_type_hints(wanted)
-    fields = msgspec.structs.fields(wanted)
+    hints = get_type_hints(kind)
+    fields = msgspec.structs.fields(kind)
     return frozenset(field.encode_name for field in fields if is_list(hints[field.name]))
 
 
 @lru_cache(maxsize=256)
-def _kinds(wanted: type) -> dict[str, frozenset[type]]:
+def _kinds(kind: type) -> dict[str, frozenset[type]]:
     """Return which fields of a query may hold integers, booleans or times besides strings."""
-    hints = get_type_hints(wanted)
+    hints = get_type_hints(kind)
     return {
         field.encode_name: frozenset(_inside(hints[field.name]))
-        for field in msgspec.structs.fields(wanted)
+        for field in msgspec.structs.fields(kind)
     }
 
 
@@ -134,7 +134,7 @@ def _plain(text: str, kinds: frozenset[type]) -> object:
     """Return a query's value as one of the given types; msgspec's lax mode would accept `null`."""
     if bool in kinds and text.lower() in _BOOLEANS:
         return _BOOLEANS[text.lower()]
-    if int in kinds and _WHOLE.fullmatch(text):
+    if int in kinds and _INTEGER.fullmatch(text):
         return int(text)
     return _time(text) if datetime in kinds else text
 
@@ -144,30 +144,30 @@ def _time(text: str) -> str:
 
     Java leaves the seconds out of 12:00:00. An unquoted plus sign in a query arrives as a space.
     """
-    found = _TIME.fullmatch(text)
-    if found is None:
+    match = _TIME.fullmatch(text)
+    if match is None:
         return text
-    second, plus = found["second"] or ":00", "+" if found["plus"] else ""
-    return f"{found['minute']}{second}{plus}{found['zone']}"
+    second, plus = match["second"] or ":00", "+" if match["plus"] else ""
+    return f"{match['minute']}{second}{plus}{match['zone']}"
 
 
-def _said(where: str, error: msgspec.ValidationError, wanted: Any) -> Invalid:  # noqa: ANN401  a type
-    """Turn msgspec's error into Invalid: separate its place, and say what is allowed."""
-    found = _PLACE.match(str(error))
-    said, path = (found["said"], found["place"] or "") if found else (str(error), "")
-    place = [where, *(name or number for name, number in _STEP.findall(path))]
-    if missing := _MISSING.match(said):
-        return Invalid([*place, missing["field"]], "it is missing", "value_error.missing")
-    if said.startswith("Invalid enum value") and (will_do := choices(wanted, place[1:])):
-        said += f"; one of these will do: {', '.join(will_do)}"
-    if place == ["query", "iterator"]:
-        said = "it must be the iterator or prevIterator of another page of this list"
-    if spelled := _SPELLED.match(said):
+def _invalid(where: str, error: msgspec.ValidationError, kind: Any) -> Invalid:  # noqa: ANN401  a type
+    """Turn msgspec's error into Invalid: find the field, and say what is allowed."""
+    match = _ERROR_PATH.match(str(error))
+    detail, steps = (match["detail"], match["path"] or "") if match else (str(error), "")
+    path = [where, *(name or number for name, number in _STEP.findall(steps))]
+    if missing := _MISSING.match(detail):
+        return Invalid([*path, missing["field"]], "it is missing", "value_error.missing")
+    if detail.startswith("Invalid enum value") and (allowed := choices(kind, path[1:])):
+        detail += f"; one of these will do: {', '.join(allowed)}"
+    if path == ["query", "iterator"]:
+        detail = "it must be the iterator or prevIterator of another page of this list"
+    if spelled := _BAD_SPELLING.match(detail):
         marks = " ".join(spelled["marks"].replace("\\", ""))
-        said = f"only letters, digits and {marks} will do"
+        detail = f"only letters, digits and {marks} will do"
         if spelled["never"]:
-            said += f", and not {spelled['never']} at its beginning"
-    if _WRITTEN.match(said):
-        blank = "be blank, nor " if r"\\s" in said else ""
-        said = f"it must not {blank}hold the character NUL"
-    return Invalid(place, said)
+            detail += f", and not {spelled['never']} at its beginning"
+    if _HAS_NUL.match(detail):
+        blank = "be blank, nor " if r"\\s" in detail else ""
+        detail = f"it must not {blank}hold the character NUL"
+    return Invalid(path, detail)

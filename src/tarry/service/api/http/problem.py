@@ -22,16 +22,16 @@ Answer = tuple[int, dict[str, str], bytes]
 """A status, headers and a body."""
 
 _JSON = {"content-type": "application/json"}
-INSIDE = 500
+INTERNAL_ERROR = 500
 _STATUSES: tuple[tuple[type[TarryError], int, str], ...] = (
     (Conflict, 409, "conflict"),
     (DiskNearlyFull, 429, "disk_nearly_full"),
     (BacklogFull, 429, "backlog_full"),
     (TooManyReplays, 429, "too_many_replays"),
     (StoreUnavailable, 503, "unavailable"),
-    (TarryError, INSIDE, "server_error"),
+    (TarryError, INTERNAL_ERROR, "server_error"),
 )
-RETRY_AFTER = 5
+RETRY_AFTER_SECONDS = 5
 """The `Retry-After` in seconds of a 429 about too many deliveries, bytes or replays."""
 
 
@@ -85,19 +85,19 @@ def problem(
     return json_answer(status, {"code": code, "detail": detail}, headers)
 
 
-def coded(error: TarryError) -> tuple[str, str]:
+def code_and_detail(error: TarryError) -> tuple[str, str]:
     """Return the code and detail of an error, for one entry of a batch."""
-    body = msgspec.json.decode(told(error)[2], type=dict[str, str])
+    body = msgspec.json.decode(error_answer(error)[2], type=dict[str, str])
     return body["code"], body["detail"]
 
 
 def invalid(error: Invalid) -> Answer:
     """Return a 422 response that says which part of the request cannot be used."""
-    said = {"loc": error.place, "msg": error.message, "type": error.kind}
-    return json_answer(422, {"detail": [said]})
+    entry = {"loc": error.place, "msg": error.message, "type": error.kind}
+    return json_answer(422, {"detail": [entry]})
 
 
-def told(error: TarryError) -> Answer:  # noqa: PLR0911  one for each kind of error
+def error_answer(error: TarryError) -> Answer:  # noqa: PLR0911  one for each kind of error
     """Return the HTTP response for an error; internal errors reveal no details.
 
     The response for a missing object does not repeat its name, so that it equals the response for
@@ -134,8 +134,8 @@ def told(error: TarryError) -> Answer:  # noqa: PLR0911  one for each kind of er
             {"retry-after": seconds},
         )
     if isinstance(error, BacklogFull | TooManyReplays):
-        return problem(status, code, str(error), {"retry-after": str(RETRY_AFTER)})
-    return problem(status, code, "something went wrong" if status == INSIDE else str(error))
+        return problem(status, code, str(error), {"retry-after": str(RETRY_AFTER_SECONDS)})
+    return problem(status, code, "something went wrong" if status == INTERNAL_ERROR else str(error))
 
 
 def _camel(field: str) -> str:

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable
 
-MOST_KNOWN = 10_000
+MOST_BUCKETS = 10_000
 
 
 class RateLimit:
@@ -21,10 +21,10 @@ class RateLimit:
         """Take a token and return 0; if there is none, return the whole seconds to wait."""
         if self._rate is None:
             return 0
-        now, most = self._clock(), max(1.0, self._rate)
-        tokens, since = self._buckets.get(key, (most, now))
-        tokens = min(most, tokens + (now - since) * self._rate)
-        if len(self._buckets) >= MOST_KNOWN:
+        now, capacity = self._clock(), max(1.0, self._rate)
+        tokens, since = self._buckets.get(key, (capacity, now))
+        tokens = min(capacity, tokens + (now - since) * self._rate)
+        if len(self._buckets) >= MOST_BUCKETS:
             self._buckets.clear()
         if tokens < 1:
             self._buckets[key] = tokens, now

@@ -23,9 +23,9 @@ class _Node:
         self.operations: dict[str, tuple[Operation, tuple[str, ...]]] = {}
 
 
-MOST_KNOWN = 4096
+MOST_CACHED = 4096
 """The most cached paths. The cache pays off because senders use the same few paths all the time."""
-LONGEST_KNOWN = 1024
+LONGEST_CACHED = 1024
 """The most characters of a cached path. No valid path is longer, and anybody can send long ones."""
 
 
@@ -34,7 +34,7 @@ class Routes:
 
     def __init__(self, operations: Iterable[Operation]) -> None:
         self._root = _Node()
-        self._known: dict[tuple[str, str], Match] = {}
+        self._cached: dict[tuple[str, str], Match] = {}
         for operation in operations:
             self._add(operation)
 
@@ -58,25 +58,25 @@ class Routes:
         """
         if method == "HEAD":
             method = "GET"
-        known = self._known.get((method, path))
-        if known is not None:
-            return known
+        cached = self._cached.get((method, path))
+        if cached is not None:
+            return cached
         for node, values in _nodes(self._root, _parts(path)):
             if method in node.operations:
                 operation, names = node.operations[method]
-                found = Match(operation, dict(zip(names, values, strict=True)))
-                self._remember(method, path, found)
-                return found
+                match = Match(operation, dict(zip(names, values, strict=True)))
+                self._remember(method, path, match)
+                return match
         for node, _ in _nodes(self._root, _parts(path)):
             return frozenset(node.operations) | ({"HEAD"} if "GET" in node.operations else set())
         return frozenset()
 
-    def _remember(self, method: str, path: str, found: Match) -> None:
-        if len(path) > LONGEST_KNOWN:
+    def _remember(self, method: str, path: str, match: Match) -> None:
+        if len(path) > LONGEST_CACHED:
             return
-        if len(self._known) >= MOST_KNOWN:
-            self._known.clear()
-        self._known[method, path] = found
+        if len(self._cached) >= MOST_CACHED:
+            self._cached.clear()
+        self._cached[method, path] = match
 
 
 def _parts(path: str) -> list[str]:
@@ -93,5 +93,5 @@ def _nodes(node: _Node, parts: list[str]) -> Iterable[tuple[_Node, tuple[str, ..
     if first in node.words:
         yield from _nodes(node.words[first], rest)
     if node.any is not None and first:
-        for found, values in _nodes(node.any, rest):
-            yield found, (first, *values)
+        for end, values in _nodes(node.any, rest):
+            yield end, (first, *values)

@@ -31,11 +31,11 @@ class StandIns(Struct, frozen=True):
         """Return the original form of a part of the text, and its number of lone surrogates."""
         count = 0
 
-        def half(found: re.Match[bytes]) -> bytes:
+        def half(escape: re.Match[bytes]) -> bytes:
             nonlocal count
-            known = self.halves.get(found[0])
-            count += known is not None
-            return found[0] if known is None else known
+            original = self.halves.get(escape[0])
+            count += original is not None
+            return escape[0] if original is None else original
 
         return _ESCAPE.sub(half, part), count
 
@@ -50,17 +50,17 @@ def stand_ins(text: bytes) -> StandIns | None:
     halves: dict[bytes, bytes] = {}
     free = _free(text)
 
-    def stand_in(found: re.Match[bytes]) -> bytes:
-        if found["half"] is None:
-            return found[0]
+    def stand_in(escape: re.Match[bytes]) -> bytes:
+        if escape["half"] is None:
+            return escape[0]
         new = next(free, None)
         if new is None:
-            return found[0]
-        halves[new] = found[0]
+            return escape[0]
+        halves[new] = escape[0]
         return new
 
-    made = _ESCAPE.sub(stand_in, text)
-    return StandIns(made, halves) if halves else None
+    replaced = _ESCAPE.sub(stand_in, text)
+    return StandIns(replaced, halves) if halves else None
 
 
 def decode(text: bytes, kind: Any) -> Any:  # noqa: ANN401  a value of type `kind`
@@ -68,11 +68,11 @@ def decode(text: bytes, kind: Any) -> Any:  # noqa: ANN401  a value of type `kin
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.DecodeError:
-        whole = _ESCAPE.sub(lambda found: _UNKNOWN if found["half"] else found[0], text)
+        whole = _ESCAPE.sub(lambda escape: _UNKNOWN if escape["half"] else escape[0], text)
         return msgspec.json.decode(whole, type=kind)
 
 
 def _free(text: bytes) -> Iterator[bytes]:
     """Return escapes of private characters that do not occur in a text."""
-    taken = {found[0].lower() for found in re.finditer(rb"\\u[eEfF][0-9a-fA-F]{3}", text)}
-    return (one for one in (b"\\u%04x" % code for code in _FREE) if one not in taken)
+    taken = {escape[0].lower() for escape in re.finditer(rb"\\u[eEfF][0-9a-fA-F]{3}", text)}
+    return (escape for escape in (b"\\u%04x" % code for code in _FREE) if escape not in taken)

@@ -9,7 +9,7 @@ Instant = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"})]
 """A time, in UTC if it has no time zone: the SDKs for Python and C# leave the zone out."""
 LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 """The latest time that can be written in every time zone."""
-_LEAST = timedelta(microseconds=1)
+_RESOLUTION = timedelta(microseconds=1)
 
 
 def instant(at: float) -> datetime:
@@ -19,10 +19,10 @@ def instant(at: float) -> datetime:
     """
     at = min(max(0.0, at), LATEST)
     near = datetime.fromtimestamp(at, UTC)
-    return near if near.timestamp() <= at else near - _LEAST
+    return near if near.timestamp() <= at else near - _RESOLUTION
 
 
-def written(at: float | None) -> datetime | None:
+def instant_or_none(at: float | None) -> datetime | None:
     """Return a time for a response, if there is one."""
     return None if at is None else instant(at)
 

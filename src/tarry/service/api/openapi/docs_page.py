@@ -35,7 +35,7 @@ def _hashed(text: str) -> str:
 
 def _page(document: Json, style: str, script: str) -> str:
     entries = list(_entries(document))
-    groups = dict.fromkeys(one["tags"][0] for _, _, one in entries)
+    groups = dict.fromkeys(operation["tags"][0] for _, _, operation in entries)
     links = "".join(
         f"<h2>{escape(group)}</h2>"
         + "".join(_link(*entry) for entry in entries if entry[2]["tags"][0] == group)
@@ -61,14 +61,14 @@ def _page(document: Json, style: str, script: str) -> str:
 
 
 def _entries(document: Json) -> Iterator[tuple[str, str, Json]]:
-    for path, place in document["paths"].items():
-        for method, operation in place.items():
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
             yield method.upper(), path, operation
 
 
 def _words(method: str, path: str, operation: Json) -> str:
-    said = f"{method} {path} {operation['summary']} {operation['operationId']}".lower()
-    return escape(said, quote=True)
+    words = f"{method} {path} {operation['summary']} {operation['operationId']}".lower()
+    return escape(words, quote=True)
 
 
 def _link(method: str, path: str, operation: Json) -> str:
@@ -97,13 +97,17 @@ def _entry(method: str, path: str, operation: Json, document: Json) -> str:
 
 
 def _table(parameters: list[Json]) -> str:
-    rows = "".join(
-        f"<tr><td{needed}><code>{escape(one['name'])}</code></td><td>{escape(one['in'])}</td>"
-        f"<td>{escape(_kind(one['schema']))}</td><td>{escape(one.get('description', ''))}</td></tr>"
-        for one in parameters
-        for needed in [' class="needed"' if one["required"] else ""]
+    return f"<table><tr><th>Name<th>In<th>What<th>{''.join(map(_row, parameters))}</table>"
+
+
+def _row(parameter: Json) -> str:
+    needed = ' class="needed"' if parameter["required"] else ""
+    name, kind = escape(parameter["name"]), escape(_kind(parameter["schema"]))
+    description = escape(parameter.get("description", ""))
+    return (
+        f"<tr><td{needed}><code>{name}</code></td><td>{escape(parameter['in'])}</td>"
+        f"<td>{kind}</td><td>{description}</td></tr>"
     )
-    return f"<table><tr><th>Name<th>In<th>What<th>{rows}</table>"
 
 
 def _kind(schema: Json) -> str:
@@ -118,22 +122,22 @@ def _kind(schema: Json) -> str:
     return str(schema.get("format", kind))
 
 
-def _shape(schema: Json, document: Json, indent: str = "", seen: tuple[str, ...] = ()) -> str:
+def _shape(schema: Json, document: Json, indent: str = "", outer: tuple[str, ...] = ()) -> str:
     """Return the structure of a value, field by field."""
     if "$ref" in schema:
         name = str(schema["$ref"]).removeprefix(_REF)
-        if name in seen:
+        if name in outer:
             return name
-        return _shape(document["components"]["schemas"][name], document, indent, (*seen, name))
+        return _shape(document["components"]["schemas"][name], document, indent, (*outer, name))
     if "anyOf" in schema:
-        return " or ".join(_shape(one, document, indent, seen) for one in schema["anyOf"])
+        return " or ".join(_shape(part, document, indent, outer) for part in schema["anyOf"])
     if schema.get("type") == "array" and "items" in schema:
-        return f"[{_shape(schema['items'], document, indent, seen)}, ...]"
+        return f"[{_shape(schema['items'], document, indent, outer)}, ...]"
     if "properties" in schema:
         deeper = indent + "  "
         fields = "".join(
             f"{deeper}{name}{'' if name in schema.get('required', ()) else '?'}: "
-            f"{_shape(part, document, deeper, seen)}\n"
+            f"{_shape(part, document, deeper, outer)}\n"
             for name, part in schema["properties"].items()
         )
         return f"{{\n{fields}{indent}}}"

@@ -28,7 +28,7 @@ _KINDS = {
     "task_id": "a background task",
     "key_id": "a key",
 }
-_MENDED: Mapping[str, Callable[[str], str]] = {
+_REWRITES: Mapping[str, Callable[[str], str]] = {
     "pattern": lambda pattern: pattern.replace(r"\Z", "$"),
     "description": inspect.cleandoc,
 }
@@ -69,12 +69,12 @@ class ValidationError(Struct):
 
 def document(operations: Iterable[Operation]) -> Json:
     """Return the OpenAPI document of some operations."""
-    told = list(operations)
-    schemas, components = _schemas(told)
+    listed = list(operations)
+    schemas, components = _schemas(listed)
     paths: dict[str, Json] = {}
-    for operation in told:
-        place = paths.setdefault(f"/api/v1{operation.path}", {})
-        place[operation.method.lower()] = _operation(operation, schemas)
+    for operation in listed:
+        methods = paths.setdefault(f"/api/v1{operation.path}", {})
+        methods[operation.method.lower()] = _operation(operation, schemas)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -85,7 +85,7 @@ def document(operations: Iterable[Operation]) -> Json:
                 " open-source server, it works with Svix's SDKs."
             ),
         },
-        "tags": [{"name": name} for name in dict.fromkeys(one.group for one in told)],
+        "tags": [{"name": name} for name in dict.fromkeys(operation.group for operation in listed)],
         "security": [{"key": []}],
         "paths": paths,
         "components": {
@@ -98,12 +98,12 @@ def document(operations: Iterable[Operation]) -> Json:
 def _schemas(operations: Iterable[Operation]) -> tuple[Mapping[Any, Json], Json]:
     """Return the schemas of all types in requests and responses, and their shared components."""
     types = {HttpError: None, ValidationError: None}
-    for one in operations:
-        kinds = (when_given(one.body), one.answer)
+    for operation in operations:
+        kinds = (when_given(operation.body), operation.answer)
         types.update(dict.fromkeys(kind for kind in kinds if kind is not None))
-    made, components = msgspec.json.schema_components(list(types), ref_template=_REF)
-    schemas = dict(zip(types, map(_for_everybody, made), strict=True))
-    return schemas, {name: _for_everybody(schema) for name, schema in sorted(components.items())}
+    schemas, components = msgspec.json.schema_components(list(types), ref_template=_REF)
+    by_type = dict(zip(types, map(_for_everybody, schemas), strict=True))
+    return by_type, {name: _for_everybody(schema) for name, schema in sorted(components.items())}
 
 
 def _for_everybody(schema: Any) -> Any:  # noqa: ANN401  JSON
@@ -115,12 +115,12 @@ def _for_everybody(schema: Any) -> Any:  # noqa: ANN401  JSON
     match schema:
         case dict():
             return {name: _for_everybody(value) for name, value in schema.items()} | {
-                name: mend(schema[name])
-                for name, mend in _MENDED.items()
+                name: rewrite(schema[name])
+                for name, rewrite in _REWRITES.items()
                 if isinstance(schema.get(name), str)
             }
         case list():
-            return [_for_everybody(one) for one in schema]
+            return [_for_everybody(item) for item in schema]
     return schema
 
 
@@ -204,31 +204,31 @@ def _headers(operation: Operation) -> list[Json]:
 
 def _responses(operation: Operation, schemas: Mapping[Any, Json]) -> Json:
     if operation.answer is None:
-        told: Json = {str(status): {"description": "Done"} for status in operation.statuses}
+        responses: Json = {str(status): {"description": "Done"} for status in operation.statuses}
     else:
         content = {"application/json": {"schema": schemas[operation.answer]}}
-        told = {
+        responses = {
             str(status): {"description": operation.summary, "content": content}
             for status in operation.statuses
         }
     for status in _failures(operation):
         kind = ValidationError if status == 422 else HttpError  # noqa: PLR2004  its number
         content = {"application/json": {"schema": schemas[kind]}}
-        told[str(status)] = {"description": _ERRORS[status], "content": content}
-    return told
+        responses[str(status)] = {"description": _ERRORS[status], "content": content}
+    return responses
 
 
 def _failures(operation: Operation) -> list[int]:
     """Return the statuses with which an operation may fail."""
-    found = [500, 503, *operation.fails]
+    statuses = [500, 503, *operation.fails]
     if operation.needs is not Need.NOTHING:
-        found += [401, 403, 429]
+        statuses += [401, 403, 429]
     if "{" in operation.path:
-        found.append(404)
+        statuses.append(404)
     if operation.method in ("POST", "PUT", "PATCH"):
-        found.append(409)
+        statuses.append(409)
     if operation.body is not None:
-        found.append(413)
+        statuses.append(413)
     if operation.body is not None or operation.query is not None or operation.method == "POST":
-        found.append(422)
-    return sorted(found)
+        statuses.append(422)
+    return sorted(statuses)

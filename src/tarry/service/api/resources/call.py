@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from hashlib import blake2b
 
 from tarry.errors import NotFound
-from tarry.service.api.http.access import Need, Who
+from tarry.service.api.http.access import Caller, Need
 from tarry.service.api.http.request import Request
 from tarry.service.api.resources.messages.send_cache import SendCache
 from tarry.service.hooks import Hooks
@@ -29,14 +29,14 @@ class Call:
     def __init__(  # noqa: PLR0913  the parts of a request
         self,
         hooks: Hooks,
-        who: Who,
+        caller: Caller,
         request: Request,
         names: Mapping[str, str],
         send_cache: SendCache,
         *,
         now: float,
     ) -> None:
-        self.hooks, self.who, self.request, self.names = hooks, who, request, names
+        self.hooks, self.caller, self.request, self.names = hooks, caller, request, names
         self.send_cache, self.now = send_cache, now
 
     def new_id(self, prefix: str) -> str:
@@ -45,20 +45,20 @@ class Call:
 
     def may(self, need: Need) -> bool:
         """Return whether the caller has a permission, beyond the one that the operation needs."""
-        return need in self.who.needs
+        return need in self.caller.needs
 
     def name(self, which: str, kind: str) -> str:
         """Return a name from the path; NotFound if it is not spelled like a name."""
-        known_as = self.names[which]
-        if not NAME.fullmatch(known_as):
-            raise NotFound(kind, known_as)
-        return known_as
+        name = self.names[which]
+        if not NAME.fullmatch(name):
+            raise NotFound(kind, name)
+        return name
 
     async def application(self) -> Application:
         """Return the application that the path names."""
         known_as = self.name("app_id", "application")
-        application = await self.hooks.store.get(Applications(self.who.environment), known_as)
-        if self.who.application not in (None, application.id):
+        application = await self.hooks.store.get(Applications(self.caller.environment), known_as)
+        if self.caller.application not in (None, application.id):
             raise NotFound("application", known_as)
         return application
 
@@ -68,14 +68,16 @@ class Call:
         Only for sending messages, which is the most frequent operation.
         """
         known_as = self.name("app_id", "application")
-        found, remembered = await self.send_cache.application(self.who.environment, known_as)
-        if self.who.application not in (None, found.id):
+        application, remembered = await self.send_cache.application(
+            self.caller.environment, known_as
+        )
+        if self.caller.application not in (None, application.id):
             raise NotFound("application", known_as)
-        return found, remembered
+        return application, remembered
 
     def forget_application(self) -> None:
         """Drop the application that the path names from the cache."""
-        self.send_cache.forget(self.who.environment, self.names["app_id"])
+        self.send_cache.forget(self.caller.environment, self.names["app_id"])
 
     async def endpoint(self, application: Application) -> Endpoint:
         """Return the endpoint that the path names."""

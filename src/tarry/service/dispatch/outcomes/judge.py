@@ -16,7 +16,7 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tarry.core.blame import SOON, Whose
+from tarry.core.blame import SLOWED_RETRIES, Whose
 from tarry.core.decide import decide
 from tarry.core.outcome import FINAL, Again, Done, Failure, GiveUp, Kind, Why
 from tarry.core.pace import Phase
@@ -221,7 +221,7 @@ def rule(  # noqa: PLR0913  a delivery, an answer, with the time and the draw as
     if whose is Whose.ENDPOINT:
         return _kept(due, Reason.LANE_OPEN, "kept until the endpoint is back")
     if whose is Whose.PACE:
-        pause, _ = SOON.wait(fault.slowed + 1, None, draw())
+        pause, _ = SLOWED_RETRIES.wait(fault.slowed + 1, None, draw())
         return _kept(due, Reason.PACE, "kept while the endpoint recovers", pause)
     if whose is Whose.MESSAGE and verdict is Verdict.REFUSED:
         return Ruling(
@@ -246,7 +246,7 @@ def _held(due: Due, judgement: Judgement, fault: Fault, draw: Callable[[], float
     """Keep a delivery that was throttled; its lane is held if the endpoint asked for a wait."""
     decision = "kept because the endpoint asked to wait"
     if not judgement.asked:  # the lane is not held, but this delivery must not be retried at once
-        pause, _ = SOON.wait(fault.slowed + 1, None, draw())
+        pause, _ = SLOWED_RETRIES.wait(fault.slowed + 1, None, draw())
         return _kept(due, Reason.PACE, decision, pause)
     held = _kept(due, Reason.RETRY_AFTER, decision)
     if fault.phase is not Phase.CLOSED:

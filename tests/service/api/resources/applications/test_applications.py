@@ -9,25 +9,25 @@ pytestmark = pytest.mark.anyio
 APPS = "/api/v1/app"
 
 
-async def made(client: httpx.AsyncClient, **told: Any) -> dict[str, Any]:  # noqa: ANN401  JSON
-    answer = await client.post(APPS, json={"name": "an application", **told})
+async def created(client: httpx.AsyncClient, **fields: Any) -> dict[str, Any]:  # noqa: ANN401  JSON
+    answer = await client.post(APPS, json={"name": "an application", **fields})
     assert answer.status_code == 201, answer.text
-    said: dict[str, Any] = answer.json()
-    return said
+    body: dict[str, Any] = answer.json()
+    return body
 
 
 async def test_an_application_is_made_and_found_by_id_and_uid(client: httpx.AsyncClient) -> None:
-    new = await made(client, uid="acme", throttleRate=7, metadata={"plan": "pro"})
+    new = await created(client, uid="acme", throttleRate=7, metadata={"plan": "pro"})
     assert new["id"].startswith("app_")
     assert (new["uid"], new["throttleRate"], new["metadata"]) == ("acme", 7, {"plan": "pro"})
-    for known_as in (new["id"], "acme"):
-        assert (await client.get(f"{APPS}/{known_as}")).json() == new
+    for name in (new["id"], "acme"):
+        assert (await client.get(f"{APPS}/{name}")).json() == new
 
 
 async def test_a_uid_that_is_taken_is_a_conflict_or_answers_what_is_there(
     client: httpx.AsyncClient,
 ) -> None:
-    new = await made(client, uid="acme")
+    new = await created(client, uid="acme")
     again = {"name": "other", "uid": "acme"}
     answer = await client.post(APPS, json=again)
     assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
@@ -36,7 +36,7 @@ async def test_a_uid_that_is_taken_is_a_conflict_or_answers_what_is_there(
 
 
 @pytest.mark.parametrize(
-    ("told", "place"),
+    ("fields", "loc"),
     [
         ({}, ["body", "name"]),
         ({"name": ""}, ["body", "name"]),
@@ -48,18 +48,18 @@ async def test_a_uid_that_is_taken_is_a_conflict_or_answers_what_is_there(
     ],
 )
 async def test_what_cannot_be_is_refused_with_its_place(
-    client: httpx.AsyncClient, told: dict[str, Any], place: list[str]
+    client: httpx.AsyncClient, fields: dict[str, Any], loc: list[str]
 ) -> None:
-    answer = await client.post(APPS, json=told)
+    answer = await client.post(APPS, json=fields)
     assert answer.status_code == 422
-    assert answer.json()["detail"][0]["loc"] == place
+    assert answer.json()["detail"][0]["loc"] == loc
 
 
 async def test_putting_makes_it_anew_or_makes_it(client: httpx.AsyncClient) -> None:
     first = await client.put(f"{APPS}/acme", json={"name": "one", "uid": "acme"})
     assert first.status_code == 201
-    told = {"name": "two", "uid": "acme", "metadata": {"a": "b"}}
-    second = await client.put(f"{APPS}/acme", json=told)
+    fields = {"name": "two", "uid": "acme", "metadata": {"a": "b"}}
+    second = await client.put(f"{APPS}/acme", json=fields)
     assert second.status_code == 200
     assert second.json()["id"] == first.json()["id"]
     assert second.json()["name"] == "two"
@@ -70,18 +70,18 @@ async def test_putting_makes_it_anew_or_makes_it(client: httpx.AsyncClient) -> N
 async def test_patching_changes_what_is_told_and_null_takes_away(
     client: httpx.AsyncClient,
 ) -> None:
-    new = await made(client, uid="acme", throttleRate=7, metadata={"a": "b"})
-    way = f"{APPS}/{new['id']}"
-    assert (await client.patch(way, json={})).json()["throttleRate"] == 7
-    told = (await client.patch(way, json={"throttleRate": None, "name": "other"})).json()
-    assert (told["throttleRate"], told["name"], told["uid"]) == (None, "other", "acme")
-    told = (await client.patch(way, json={"uid": None})).json()
-    assert (told["uid"], told["metadata"]) == (None, {"a": "b"})
-    assert (await client.patch(way, json={"name": None})).status_code == 422
+    new = await created(client, uid="acme", throttleRate=7, metadata={"a": "b"})
+    path = f"{APPS}/{new['id']}"
+    assert (await client.patch(path, json={})).json()["throttleRate"] == 7
+    patched = (await client.patch(path, json={"throttleRate": None, "name": "other"})).json()
+    assert (patched["throttleRate"], patched["name"], patched["uid"]) == (None, "other", "acme")
+    patched = (await client.patch(path, json={"uid": None})).json()
+    assert (patched["uid"], patched["metadata"]) == (None, {"a": "b"})
+    assert (await client.patch(path, json={"name": None})).status_code == 422
 
 
 async def test_a_deleted_application_is_not_there_any_more(client: httpx.AsyncClient) -> None:
-    await made(client, uid="acme")
+    await created(client, uid="acme")
     answer = await client.delete(f"{APPS}/acme")
     assert (answer.status_code, answer.content) == (204, b"")
     for method in ("GET", "DELETE"):
@@ -90,41 +90,41 @@ async def test_a_deleted_application_is_not_there_any_more(client: httpx.AsyncCl
 
 
 async def test_of_changes_at_once_none_undoes_another(client: httpx.AsyncClient) -> None:
-    way = f"{APPS}/{(await made(client))['id']}"
+    path = f"{APPS}/{(await created(client))['id']}"
     for number in range(1, 6):
         answers = await asyncio.gather(
-            client.patch(way, json={"name": f"name {number}"}),
-            client.patch(way, json={"throttleRate": number}),
-            client.patch(way, json={"metadata": {"number": f"{number}"}}),
-            client.put(f"{way}/policy", json={"attempts": number}),
+            client.patch(path, json={"name": f"name {number}"}),
+            client.patch(path, json={"throttleRate": number}),
+            client.patch(path, json={"metadata": {"number": f"{number}"}}),
+            client.put(f"{path}/policy", json={"attempts": number}),
         )
         assert {answer.status_code for answer in answers} == {200}
-        told = (await client.get(way)).json()
-        assert (told["name"], told["throttleRate"]) == (f"name {number}", number)
-        assert told["metadata"] == {"number": f"{number}"}
-        policy = (await client.get(f"{way}/policy")).json()
+        changed = (await client.get(path)).json()
+        assert (changed["name"], changed["throttleRate"]) == (f"name {number}", number)
+        assert changed["metadata"] == {"number": f"{number}"}
+        policy = (await client.get(f"{path}/policy")).json()
         assert policy["policy"]["attempts"] == number
 
 
 async def test_a_list_is_walked_forwards_and_back(client: httpx.AsyncClient) -> None:
     made_ids = [(await client.get(f"{APPS}/shop")).json()["id"]]
-    made_ids += [(await made(client))["id"] for _ in range(4)]
+    made_ids += [(await created(client))["id"] for _ in range(4)]
 
-    async def ask(**query: Any) -> tuple[list[str], dict[str, Any]]:  # noqa: ANN401  a query
-        told = (await client.get(APPS, params={"limit": 2, **query})).json()
-        return [one["id"] for one in told["data"]], told
+    async def read_page(**query: Any) -> tuple[list[str], dict[str, Any]]:  # noqa: ANN401  a query
+        page = (await client.get(APPS, params={"limit": 2, **query})).json()
+        return [application["id"] for application in page["data"]], page
 
-    first, told = await ask()
-    assert (first, told["done"]) == (made_ids[:2], False)
-    second, told = await ask(iterator=told["iterator"])
-    assert (second, told["done"]) == (made_ids[2:4], False)
-    back, before = await ask(iterator=told["prevIterator"])
+    first, page = await read_page()
+    assert (first, page["done"]) == (made_ids[:2], False)
+    second, page = await read_page(iterator=page["iterator"])
+    assert (second, page["done"]) == (made_ids[2:4], False)
+    back, before = await read_page(iterator=page["prevIterator"])
     assert (back, before["done"]) == (made_ids[:2], True)
-    last, told = await ask(iterator=told["iterator"])
-    assert (last, told["done"]) == (made_ids[4:], True)
-    assert (await ask(order="descending"))[0] == made_ids[:2:-1]
-    nothing, told = await ask(iterator=told["iterator"])
-    assert (nothing, told["iterator"], told["done"]) == ([], None, True)
+    last, page = await read_page(iterator=page["iterator"])
+    assert (last, page["done"]) == (made_ids[4:], True)
+    assert (await read_page(order="descending"))[0] == made_ids[:2:-1]
+    nothing, page = await read_page(iterator=page["iterator"])
+    assert (nothing, page["iterator"], page["done"]) == ([], None, True)
 
 
 @pytest.mark.parametrize("query", ["limit=251", "limit=0", "limit=x", "order=up", "iterator=a/b"])

@@ -11,9 +11,9 @@ pytestmark = pytest.mark.anyio
 ACCESS = "/api/v1/auth/app-portal-access/shop"
 
 
-async def let_in(client: httpx.AsyncClient, **told: Any) -> dict[str, str]:  # noqa: ANN401  JSON
+async def let_in(client: httpx.AsyncClient, **fields: Any) -> dict[str, str]:  # noqa: ANN401  JSON
     """The header that a token gives."""
-    answer = await client.post(ACCESS, json=told)
+    answer = await client.post(ACCESS, json=fields)
     assert answer.status_code == 200, answer.text
     return {"authorization": f"Bearer {answer.json()['token']}"}
 
@@ -22,20 +22,20 @@ async def test_a_token_opens_its_application_and_no_other(client: httpx.AsyncCli
     other = (await client.post("/api/v1/app", json={"name": "x", "uid": "other"})).json()
     headers = await let_in(client)
     assert (await client.get("/api/v1/app/shop", headers=headers)).json()["uid"] == "shop"
-    for known_as in ("other", other["id"], "nobody"):
-        foreign = await client.get(f"/api/v1/app/{known_as}", headers=headers)
+    for name in ("other", other["id"], "nobody"):
+        foreign = await client.get(f"/api/v1/app/{name}", headers=headers)
         assert foreign.status_code == 404
         assert foreign.json() == {"code": "not_found", "detail": "there is no such application"}
 
 
 async def test_a_token_opens_nothing_of_the_environment(client: httpx.AsyncClient) -> None:
     headers = await let_in(client)
-    for method, way in (
+    for method, path in (
         ("GET", "/api/v1/app"),
         ("GET", "/api/v1/key"),
         ("DELETE", "/api/v1/app/shop"),
     ):
-        assert (await client.request(method, way, headers=headers)).status_code == 403
+        assert (await client.request(method, path, headers=headers)).status_code == 403
 
 
 async def test_a_token_does_not_send(client: httpx.AsyncClient) -> None:
@@ -46,13 +46,13 @@ async def test_a_token_does_not_send(client: httpx.AsyncClient) -> None:
 
 
 async def test_the_application_is_made_on_the_fly(client: httpx.AsyncClient) -> None:
-    way = "/api/v1/auth/app-portal-access/fresh"
-    assert (await client.post(way, json={})).status_code == 404
-    wrong = await client.post(way, json={"application": {"name": "x", "uid": "stale"}})
+    path = "/api/v1/auth/app-portal-access/fresh"
+    assert (await client.post(path, json={})).status_code == 404
+    wrong = await client.post(path, json={"application": {"name": "x", "uid": "stale"}})
     assert wrong.json()["detail"][0]["loc"] == ["body", "application", "uid"]
-    told = {"application": {"name": "Fresh", "uid": "fresh"}}
+    body = {"application": {"name": "Fresh", "uid": "fresh"}}
     for _ in range(2):
-        assert (await client.post(way, json=told)).status_code == 200
+        assert (await client.post(path, json=body)).status_code == 200
     assert (await client.get("/api/v1/app/fresh")).json()["name"] == "Fresh"
 
 
@@ -65,7 +65,7 @@ async def test_each_logs_out_by_themselves_whatever_key_they_come_with(
         assert (await client.post("/api/v1/auth/logout", headers=headers)).status_code == 204
     fresh = Access(hooks.store, await hooks.pepper())
     for token in tokens:
-        assert await fresh.who(token["authorization"].encode()) is None
+        assert await fresh.caller(token["authorization"].encode()) is None
 
 
 async def test_who_logs_out_is_out(client: httpx.AsyncClient) -> None:
@@ -77,29 +77,29 @@ async def test_who_logs_out_is_out(client: httpx.AsyncClient) -> None:
 
 async def test_all_tokens_end_or_those_of_a_session(client: httpx.AsyncClient) -> None:
     first, second = await let_in(client, sessionId="a@acme"), await let_in(client, sessionId="b")
-    way = "/api/v1/auth/app/shop/expire-all"
-    assert (await client.post(way, json={"sessionIds": ["a@acme"]})).status_code == 204
+    path = "/api/v1/auth/app/shop/expire-all"
+    assert (await client.post(path, json={"sessionIds": ["a@acme"]})).status_code == 204
     assert (await client.get("/api/v1/app/shop", headers=first)).status_code == 401
     assert (await client.get("/api/v1/app/shop", headers=second)).status_code == 200
-    assert (await client.post(way, json={"expiry": 3600})).status_code == 204
+    assert (await client.post(path, json={"expiry": 3600})).status_code == 204
     assert (await client.get("/api/v1/app/shop", headers=second)).status_code == 200
-    assert (await client.post(way, json={"expiry": 700_000})).status_code == 422
+    assert (await client.post(path, json={"expiry": 700_000})).status_code == 422
 
 
 async def test_a_list_of_no_sessions_is_about_all_tokens(client: httpx.AsyncClient) -> None:
     headers = await let_in(client, sessionId="a")
-    way = "/api/v1/auth/app/shop/expire-all"
-    assert (await client.post(way, json={"sessionIds": []})).status_code == 204
+    path = "/api/v1/auth/app/shop/expire-all"
+    assert (await client.post(path, json={"sessionIds": []})).status_code == 204
     assert (await client.get("/api/v1/app/shop", headers=headers)).status_code == 401
 
 
 @pytest.mark.parametrize(
-    "told", [{"expiry": 10}, {"expiry": 700_000}, {"capabilities": ["admin"]}, {"capabilities": []}]
+    "body", [{"expiry": 10}, {"expiry": 700_000}, {"capabilities": ["admin"]}, {"capabilities": []}]
 )
 async def test_a_token_that_cannot_be_is_not_made(
-    client: httpx.AsyncClient, told: dict[str, Any]
+    client: httpx.AsyncClient, body: dict[str, Any]
 ) -> None:
-    assert (await client.post(ACCESS, json=told)).status_code == 422
+    assert (await client.post(ACCESS, json=body)).status_code == 422
 
 
 async def test_the_older_name_does_as_well(client: httpx.AsyncClient) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tarry.service.api.resources.attempts.attempts import written
+from tarry.service.api.resources.attempts.attempts import attempt_out
 from tarry.service.hooks import Hooks
 from tarry.service.model.attempt import Attempt, Trigger
 from tarry.service.model.endpoint import Endpoint
@@ -37,37 +37,45 @@ async def endpoint(hooks: Hooks, receiver: Receiver) -> Endpoint:
     return await hooks.add_endpoint(shop, receiver.url, uid="main")
 
 
-def ids_of(found: list[dict[str, Any]], what: str = "id") -> list[str]:
-    return [one[what] for one in found]
+def ids_of(entries: list[dict[str, Any]], field: str = "id") -> list[str]:
+    return [entry[field] for entry in entries]
 
 
 async def test_an_attempt_that_was_taken_is_told(
     client: httpx.AsyncClient, endpoint: Endpoint
 ) -> None:
-    known = await sent(client)
-    (one,) = await until(client, f"/attempt/endpoint/{endpoint.id}", len)
-    assert one["id"].startswith("atmpt_")
-    assert (one["msgId"], one["endpointId"], one["url"]) == (known, endpoint.id, endpoint.url)
-    assert (one["status"], one["statusText"]) == (0, "success")
-    assert (one["responseStatusCode"], one["response"], one["triggerType"]) == (200, "", 0)
-    assert 0 <= one["responseDurationMs"] < 10_000
-    assert one["msg"] is None
-    for way in (
-        f"/attempt/msg/{known}",
-        f"/msg/{known}/attempt",
-        f"/msg/{known}/endpoint/main/attempt",
+    message_id = await sent(client)
+    (attempt,) = await until(client, f"/attempt/endpoint/{endpoint.id}", len)
+    assert attempt["id"].startswith("atmpt_")
+    assert (attempt["msgId"], attempt["endpointId"], attempt["url"]) == (
+        message_id,
+        endpoint.id,
+        endpoint.url,
+    )
+    assert (attempt["status"], attempt["statusText"]) == (0, "success")
+    assert (attempt["responseStatusCode"], attempt["response"], attempt["triggerType"]) == (
+        200,
+        "",
+        0,
+    )
+    assert 0 <= attempt["responseDurationMs"] < 10_000
+    assert attempt["msg"] is None
+    for path in (
+        f"/attempt/msg/{message_id}",
+        f"/msg/{message_id}/attempt",
+        f"/msg/{message_id}/endpoint/main/attempt",
     ):
-        assert await got(client, way) == [one]
-    assert (await client.get(f"{APP}/msg/{known}/attempt/{one['id']}")).json() == one
+        assert await got(client, path) == [attempt]
+    assert (await client.get(f"{APP}/msg/{message_id}/attempt/{attempt['id']}")).json() == attempt
 
 
 async def test_a_failing_endpoint_that_recovers_leaves_one_attempt_of_each_kind(
     client: httpx.AsyncClient, endpoint: Endpoint, receiver: Receiver
 ) -> None:
     receiver.script([503])
-    known = await sent(client)
-    way = f"/attempt/msg/{known}"
-    taken, failed = await until(client, way, lambda found: len(found) == 2)
+    message_id = await sent(client)
+    path = f"/attempt/msg/{message_id}"
+    taken, failed = await until(client, path, lambda attempts: len(attempts) == 2)
     assert (taken["status"], taken["responseStatusCode"]) == (0, 200)
     assert (failed["status"], failed["statusText"], failed["responseStatusCode"]) == (
         2,
@@ -76,7 +84,7 @@ async def test_a_failing_endpoint_that_recovers_leaves_one_attempt_of_each_kind(
     )
     assert taken["timestamp"] > failed["timestamp"]
     to = f"/attempt/endpoint/{endpoint.id}"
-    for where in (way, to):
+    for where in (path, to):
         assert await got(client, where, status=0) == [taken]
         assert await got(client, where, status=2) == [failed]
         for never in (1, 3, 4):
@@ -96,11 +104,11 @@ async def test_one_without_an_answer_says_why(
 ) -> None:
     receiver.go_down("refuse")
     await sent(client)
-    way = f"/attempt/endpoint/{endpoint.id}"
-    *_, first = await until(client, way, len, status_code_class=0)
+    path = f"/attempt/endpoint/{endpoint.id}"
+    *_, first = await until(client, path, len, status_code_class=0)
     assert (first["responseStatusCode"], first["status"]) == (0, 2)
     assert first["response"]
-    *_, bare = await got(client, way, with_content="false")
+    *_, bare = await got(client, path, with_content="false")
     assert bare == {**first, "response": "{}"}
 
 
@@ -109,11 +117,11 @@ async def test_filters_by_message_hold_alone_and_together(
 ) -> None:
     paid = await sent(client, "order.paid", channels=["eu"], tags=["a"])
     lost = await sent(client, "order.lost", channels=["us"], tags=["a", "b"])
-    way = f"/attempt/endpoint/{endpoint.id}"
-    await until(client, way, lambda found: len(found) == 2)
+    path = f"/attempt/endpoint/{endpoint.id}"
+    await until(client, path, lambda attempts: len(attempts) == 2)
 
     async def of(**query: Any) -> list[str]:  # noqa: ANN401  a query
-        return sorted(ids_of(await got(client, way, **query), "msgId"))
+        return sorted(ids_of(await got(client, path, **query), "msgId"))
 
     assert await of(channel="eu") == [paid]
     assert await of(tag="a") == sorted([paid, lost])
@@ -122,7 +130,7 @@ async def test_filters_by_message_hold_alone_and_together(
     assert await of(event_types="order.paid,order.lost") == sorted([paid, lost])
     assert await of(tag="a", channel="us", event_types="order.lost", status=0) == [lost]
     assert await of(tag="b", channel="eu") == []
-    way = f"/attempt/msg/{paid}"
+    path = f"/attempt/msg/{paid}"
     assert await of(channel="eu", tag="a", event_types="order.paid") == [paid]
     assert await of(channel="us") == []
     assert await of(tag="b") == []
@@ -134,24 +142,28 @@ async def test_attempts_of_a_message_can_be_those_at_one_endpoint(
 ) -> None:
     shop = await hooks.application("shop")
     other = await hooks.add_endpoint(shop, receiver.url)
-    known = await sent(client)
-    way = f"/attempt/msg/{known}"
-    found = await until(client, way, lambda found: len(found) == 2)
-    assert set(ids_of(found, "endpointId")) == {endpoint.id, other.id}
+    message_id = await sent(client)
+    path = f"/attempt/msg/{message_id}"
+    attempts = await until(client, path, lambda attempts: len(attempts) == 2)
+    assert set(ids_of(attempts, "endpointId")) == {endpoint.id, other.id}
     for name in ("main", endpoint.id):
-        assert ids_of(await got(client, way, endpoint_id=name), "endpointId") == [endpoint.id]
-    assert len(await got(client, f"/msg/{known}/endpoint/{other.id}/attempt")) == 1
-    for wrong in (f"{way}?endpoint_id=nobody", f"/msg/{known}/endpoint/nobody/attempt"):
+        assert ids_of(await got(client, path, endpoint_id=name), "endpointId") == [endpoint.id]
+    assert len(await got(client, f"/msg/{message_id}/endpoint/{other.id}/attempt")) == 1
+    for wrong in (f"{path}?endpoint_id=nobody", f"/msg/{message_id}/endpoint/nobody/attempt"):
         assert (await client.get(APP + wrong)).status_code == 404
 
 
 async def test_the_message_is_told_with_its_attempt_if_asked_for_but_not_its_payload(
     client: httpx.AsyncClient, endpoint: Endpoint
 ) -> None:
-    known = await sent(client, tags=["a"])
-    way = f"/attempt/endpoint/{endpoint.id}"
-    (one,) = await until(client, way, len, with_msg="true")
-    assert (one["msg"]["id"], one["msg"]["tags"], one["msg"]["payload"]) == (known, ["a"], {})
+    message_id = await sent(client, tags=["a"])
+    path = f"/attempt/endpoint/{endpoint.id}"
+    (attempt,) = await until(client, path, len, with_msg="true")
+    assert (attempt["msg"]["id"], attempt["msg"]["tags"], attempt["msg"]["payload"]) == (
+        message_id,
+        ["a"],
+        {},
+    )
 
 
 async def test_attempts_are_walked_forwards_and_back(
@@ -159,51 +171,51 @@ async def test_attempts_are_walked_forwards_and_back(
 ) -> None:
     for _ in range(5):
         await sent(client)
-    way = f"{APP}/attempt/endpoint/{endpoint.id}"
-    await until(client, way.removeprefix(APP), lambda found: len(found) == 5)
-    known = ids_of((await client.get(way)).json()["data"])
+    path = f"{APP}/attempt/endpoint/{endpoint.id}"
+    await until(client, path.removeprefix(APP), lambda attempts: len(attempts) == 5)
+    attempt_ids = ids_of((await client.get(path)).json()["data"])
 
-    async def ask(**query: Any) -> tuple[list[str], dict[str, Any]]:  # noqa: ANN401  a query
-        told = (await client.get(way, params={"limit": 2, **query})).json()
-        return ids_of(told["data"]), told
+    async def read_page(**query: Any) -> tuple[list[str], dict[str, Any]]:  # noqa: ANN401  a query
+        page = (await client.get(path, params={"limit": 2, **query})).json()
+        return ids_of(page["data"]), page
 
-    first, told = await ask()
-    assert (first, told["done"]) == (known[:2], False)
-    second, told = await ask(iterator=told["iterator"])
-    assert (second, told["done"]) == (known[2:4], False)
-    third, last = await ask(iterator=told["iterator"])
-    assert (third, last["done"]) == (known[4:], True)
-    again, told = await ask(iterator=last["prevIterator"])
-    assert (again, told["done"]) == (known[2:4], False)
-    again, told = await ask(iterator=told["prevIterator"])
-    assert (again, told["done"]) == (known[:2], True)
+    first, page = await read_page()
+    assert (first, page["done"]) == (attempt_ids[:2], False)
+    second, page = await read_page(iterator=page["iterator"])
+    assert (second, page["done"]) == (attempt_ids[2:4], False)
+    third, last = await read_page(iterator=page["iterator"])
+    assert (third, last["done"]) == (attempt_ids[4:], True)
+    again, page = await read_page(iterator=last["prevIterator"])
+    assert (again, page["done"]) == (attempt_ids[2:4], False)
+    again, page = await read_page(iterator=page["prevIterator"])
+    assert (again, page["done"]) == (attempt_ids[:2], True)
 
 
 async def test_a_resend_is_an_attempt_by_hand_and_what_had_failed_has_arrived(
     client: httpx.AsyncClient, endpoint: Endpoint, receiver: Receiver
 ) -> None:
     receiver.script([400])
-    known = await sent(client, eventId="e-1")
-    way = f"/attempt/msg/{known}"
-    await until(client, way, len)
+    message_id = await sent(client, eventId="e-1")
+    path = f"/attempt/msg/{message_id}"
+    await until(client, path, len)
     answer = await client.post(f"{APP}/msg/e-1/endpoint/main/resend", json={})
     assert (answer.status_code, answer.json()) == (202, {})
-    again, first = await until(client, way, lambda found: len(found) == 2)
+    again, first = await until(client, path, lambda attempts: len(attempts) == 2)
     assert (again["triggerType"], again["status"]) == (1, 0)
     assert (first["triggerType"], first["status"]) == (0, 2)
     (message,) = await got(client, f"/endpoint/{endpoint.id}/msg")
-    assert (message["id"], message["status"]) == (known, 0)
+    assert (message["id"], message["status"]) == (message_id, 0)
 
 
 async def test_what_is_gone_cannot_be_sent_again(
     client: httpx.AsyncClient, endpoint: Endpoint
 ) -> None:
-    known = await sent(client)
-    await until(client, f"/attempt/msg/{known}", len)
-    await client.delete(f"{APP}/msg/{known}/content")
-    answer = await client.post(f"{APP}/msg/{known}/endpoint/{endpoint.id}/resend")
+    message_id = await sent(client)
+    await until(client, f"/attempt/msg/{message_id}", len)
+    await client.delete(f"{APP}/msg/{message_id}/content")
+    answer = await client.post(f"{APP}/msg/{message_id}/endpoint/{endpoint.id}/resend")
     assert (answer.status_code, answer.json()["code"]) == (400, "missing_payload")
-    for wrong in (f"nobody/endpoint/{endpoint.id}", f"{known}/endpoint/nobody"):
+    for wrong in (f"nobody/endpoint/{endpoint.id}", f"{message_id}/endpoint/nobody"):
         answer = await client.post(f"{APP}/msg/{wrong}/resend")
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
@@ -211,27 +223,29 @@ async def test_what_is_gone_cannot_be_sent_again(
 async def test_what_was_answered_can_be_forgotten(
     client: httpx.AsyncClient, endpoint: Endpoint
 ) -> None:
-    known = await sent(client)
-    (one,) = await until(client, f"/attempt/endpoint/{endpoint.id}", len)
-    way = f"{APP}/msg/{known}/attempt/{one['id']}"
-    answer = await client.delete(f"{way}/content")
+    message_id = await sent(client)
+    (attempt,) = await until(client, f"/attempt/endpoint/{endpoint.id}", len)
+    path = f"{APP}/msg/{message_id}/attempt/{attempt['id']}"
+    answer = await client.delete(f"{path}/content")
     assert (answer.status_code, answer.content) == (204, b"")
-    assert (await client.get(way)).json() == {**one, "response": "EXPUNGED"}
+    assert (await client.get(path)).json() == {**attempt, "response": "EXPUNGED"}
 
 
 async def test_an_attempt_is_that_of_one_message_of_one_application(
     client: httpx.AsyncClient, hooks: Hooks, endpoint: Endpoint
 ) -> None:
-    known, other = await sent(client), await sent(client)
-    (one,) = await until(client, f"/attempt/msg/{known}", len)
+    message_id, other = await sent(client), await sent(client)
+    (attempt,) = await until(client, f"/attempt/msg/{message_id}", len)
     await hooks.application("elsewhere")
-    ways = [f"shop/msg/{other}", f"elsewhere/msg/{known}", "shop/msg/nobody"]
-    for way in ways:
+    paths = [f"shop/msg/{other}", f"elsewhere/msg/{message_id}", "shop/msg/nobody"]
+    for path in paths:
         for method, rest in (("GET", ""), ("DELETE", "/content")):
-            answer = await client.request(method, f"/api/v1/app/{way}/attempt/{one['id']}{rest}")
+            answer = await client.request(
+                method, f"/api/v1/app/{path}/attempt/{attempt['id']}{rest}"
+            )
             assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
-    for way in (f"attempt/endpoint/{endpoint.id}", f"attempt/msg/{known}"):
-        assert (await client.get(f"/api/v1/app/elsewhere/{way}")).status_code == 404
+    for path in (f"attempt/endpoint/{endpoint.id}", f"attempt/msg/{message_id}"):
+        assert (await client.get(f"/api/v1/app/elsewhere/{path}")).status_code == 404
 
 
 async def test_one_that_waits_long_has_had_one_attempt(
@@ -240,9 +254,9 @@ async def test_one_that_waits_long_has_had_one_attempt(
     shop = await hooks.application("shop")
     await hooks.add_endpoint(shop, receiver.url, uid="main", policy=SLOW)
     receiver.script([500])
-    known = await sent(client)
-    (one,) = await until(client, f"/attempt/msg/{known}", len)
-    assert (one["status"], one["statusText"]) == (2, "fail")
+    message_id = await sent(client)
+    (attempt,) = await until(client, f"/attempt/msg/{message_id}", len)
+    assert (attempt["status"], attempt["statusText"]) == (2, "fail")
 
 
 @pytest.mark.parametrize("query", ["status=5", "status=x", "status_code_class=201", "with_msg=2"])
@@ -254,7 +268,7 @@ async def test_what_cannot_be_asked_for_is_refused(
     assert answer.json()["detail"][0]["loc"] == ["query", query.partition("=")[0]]
 
 
-def an_attempt(**more: Any) -> Attempt:  # noqa: ANN401  fields
+def an_attempt(**fields: Any) -> Attempt:  # noqa: ANN401  fields
     return Attempt(
         **{
             "id": "atmpt_1",
@@ -264,18 +278,21 @@ def an_attempt(**more: Any) -> Attempt:  # noqa: ANN401  fields
             "at": 1_700_000_000.0,
             "took": 0.0426,
             "url": "https://example.com",
-            **more,
+            **fields,
         }
     )
 
 
 def test_what_was_answered_is_told_as_text_whatever_it_was() -> None:
-    one = written(an_attempt(status=200, body=b'{"ok": "\xff"}'), "ep_1")
-    assert (one.response, one.response_duration_ms) == ('{"ok": "\ufffd"}', 43)
-    assert one.timestamp == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
+    attempt = attempt_out(an_attempt(status=200, body=b'{"ok": "\xff"}'), "ep_1")
+    assert (attempt.response, attempt.response_duration_ms) == ('{"ok": "\ufffd"}', 43)
+    assert attempt.timestamp == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
     failed = an_attempt(kind="dns", trigger=Trigger.MANUAL, now=1_700_000_001.5)
-    one = written(failed, "ep_1")
-    assert (one.response, one.response_status_code, one.trigger_type) == ("dns", 0, 1)
-    assert one.timestamp.microsecond == 500_000
-    assert written(an_attempt(kind="dns", detail="no such host"), "ep_1").response == "no such host"
-    assert written(an_attempt(status=500, kind="transient"), "ep_1").response == ""
+    attempt = attempt_out(failed, "ep_1")
+    assert (attempt.response, attempt.response_status_code, attempt.trigger_type) == ("dns", 0, 1)
+    assert attempt.timestamp.microsecond == 500_000
+    assert (
+        attempt_out(an_attempt(kind="dns", detail="no such host"), "ep_1").response
+        == "no such host"
+    )
+    assert attempt_out(an_attempt(status=500, kind="transient"), "ep_1").response == ""

@@ -45,22 +45,24 @@ def test_who_does_not_know_of_cancelling_takes_it_for_a_success() -> None:
 
 
 @pytest.mark.parametrize("expanded", [True, False])
-@pytest.mark.parametrize("status", [one for one in MessageStatus if one.value < 4])
+@pytest.mark.parametrize("status", [delivery for delivery in MessageStatus if delivery.value < 4])
 def test_a_filter_lets_through_what_is_shown_with_the_status(
     status: MessageStatus, *, expanded: bool
 ) -> None:
-    wanted = deliveries(status, ANY, expanded=expanded)
-    for one in EVERY:
-        fits = wanted.states is not None and one.state in wanted.states
-        fits = fits and wanted.tried in (None, one.tries > 0)
-        shown = one.state is not State.SKIPPED and status_of(one, expanded=expanded) is status
-        assert fits == shown, one
+    chosen = deliveries(status, ANY, expanded=expanded)
+    for delivery in EVERY:
+        fits = chosen.states is not None and delivery.state in chosen.states
+        fits = fits and chosen.tried in (None, delivery.tries > 0)
+        shown = (
+            delivery.state is not State.SKIPPED and status_of(delivery, expanded=expanded) is status
+        )
+        assert fits == shown, delivery
 
 
 def test_without_a_status_all_but_what_was_skipped_is_wanted() -> None:
-    wanted = deliveries(None, ANY, expanded=False)
-    assert wanted.states == frozenset(State) - {State.SKIPPED}
-    assert wanted.tried is None
+    chosen = deliveries(None, ANY, expanded=False)
+    assert chosen.states == frozenset(State) - {State.SKIPPED}
+    assert chosen.tried is None
 
 
 def test_what_was_cancelled_can_be_asked_for_by_everybody() -> None:

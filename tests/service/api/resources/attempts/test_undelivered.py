@@ -32,27 +32,27 @@ async def endpoint(hooks: Hooks, shop: Application) -> Endpoint:
     return endpoint
 
 
-async def told(client: httpx.AsyncClient, way: str, **query: Any) -> dict[str, Any]:  # noqa: ANN401  a query
-    answer = await client.get(way, params=query)
+async def read_page(client: httpx.AsyncClient, path: str, **query: Any) -> dict[str, Any]:  # noqa: ANN401  a query
+    answer = await client.get(path, params=query)
     assert answer.status_code == 200, answer.text
-    said: dict[str, Any] = answer.json()
-    return said
+    body: dict[str, Any] = answer.json()
+    return body
 
 
-async def listed(client: httpx.AsyncClient, way: str, **query: Any) -> list[str]:  # noqa: ANN401  a query
-    return [one["msgId"] for one in (await told(client, way, **query))["data"]]
+async def listed(client: httpx.AsyncClient, path: str, **query: Any) -> list[str]:  # noqa: ANN401  a query
+    return [delivery["msgId"] for delivery in (await read_page(client, path, **query))["data"]]
 
 
 async def test_what_waits_is_told_with_its_reason(
     client: httpx.AsyncClient, hooks: Hooks, shop: Application, endpoint: Endpoint
 ) -> None:
     accepted = await hooks.send(shop, "order.paid", {})
-    for way in (ALL, SHOP):
-        page = await told(client, way)
+    for path in (ALL, SHOP):
+        page = await read_page(client, path)
         assert page["done"]
-        (one,) = page["data"]
-        assert datetime.fromisoformat(one.pop("acceptedAt")).year > 2000
-        assert one == {
+        (delivery,) = page["data"]
+        assert datetime.fromisoformat(delivery.pop("acceptedAt")).year > 2000
+        assert delivery == {
             "appId": shop.id,
             "endpointId": endpoint.id,
             "msgId": accepted.message.id,
@@ -69,9 +69,9 @@ async def test_what_is_for_later_was_accepted_when_it_came(
     client: httpx.AsyncClient, hooks: Hooks, shop: Application
 ) -> None:
     accepted = await hooks.send(shop, "order.paid", {}, deliver_at=LATER)
-    (one,) = (await told(client, SHOP))["data"]
-    seen = datetime.fromisoformat(one["acceptedAt"]).timestamp()
-    assert seen == pytest.approx(accepted.message.accepted_at, abs=0.01)
+    (delivery,) = (await read_page(client, SHOP))["data"]
+    accepted_at = datetime.fromisoformat(delivery["acceptedAt"]).timestamp()
+    assert accepted_at == pytest.approx(accepted.message.accepted_at, abs=0.01)
 
 
 async def test_what_is_over_is_not_told(
@@ -97,31 +97,31 @@ async def test_filters_hold_alone_and_together(
     assert await listed(client, ALL, reason="paused") == [paused, later]
     assert await listed(client, ALL, reason="scheduled") == [later]
     assert await listed(client, ALL, reason="paused", state="waiting") == [later]
-    (one,) = (await told(client, SHOP, endpoint_id=other.id))["data"]
-    assert datetime.fromisoformat(one["nextAt"]).year == 2099
+    (delivery,) = (await read_page(client, SHOP, endpoint_id=other.id))["data"]
+    assert datetime.fromisoformat(delivery["nextAt"]).year == 2099
     for wrong in ({"state": "delivered"}, {"reason": "x"}, {"limit": 0}, {"iterator": "1"}):
         assert (await client.get(ALL, params=wrong)).status_code == 422
     assert (await client.get(SHOP, params={"endpoint_id": "nobody"})).status_code == 404
 
 
 async def test_pages_lead_on_across_applications(client: httpx.AsyncClient, hooks: Hooks) -> None:
-    known = []
+    message_ids = []
     for name in ("shop", "second", "third"):
         application = await hooks.application(name)
         await hooks.add_endpoint(application, "https://example.com/", standing=Standing.PAUSED)
-        known += [(await hooks.send(application, "a", {})).message.id for _ in range(2)]
+        message_ids += [(await hooks.send(application, "a", {})).message.id for _ in range(2)]
     whole = await listed(client, ALL)
-    assert sorted(whole) == sorted([*known, *known[:2]])  # the shop has two endpoints
+    assert sorted(whole) == sorted([*message_ids, *message_ids[:2]])  # the shop has two endpoints
     for limit in (1, 3, 8):
-        found, mark = list[str](), dict[str, str]()
+        walked, mark = list[str](), dict[str, str]()
         while True:
-            page = await told(client, ALL, limit=limit, **mark)
-            found += [one["msgId"] for one in page["data"]]
+            page = await read_page(client, ALL, limit=limit, **mark)
+            walked += [delivery["msgId"] for delivery in page["data"]]
             if page["done"]:
                 break
             assert len(page["data"]) == limit
             mark = {"iterator": page["iterator"]}
-        assert found == whole
+        assert walked == whole
 
 
 async def test_of_each_endpoint_the_first_tells_where_anything_waits(
@@ -137,19 +137,19 @@ async def test_of_each_endpoint_the_first_tells_where_anything_waits(
     for _ in range(5):
         await hooks.send(shop, "a", {})
     for most in (2, 250):  # pieces that end within a lane, and that do not
-        monkeypatch.setattr(undelivered, "MOST", most)
-        for way in (ALL, SHOP):
-            whole = (await told(client, way, first_of_each=True))["data"]
-            assert [one["msgId"] for one in whole] == [first, first]
-            assert {one["endpointId"] for one in whole} == {endpoint.id, other.id}
-            ready = (await told(client, way, first_of_each=True, state="ready"))["data"]
-            assert [one["msgId"] for one in ready] == [second, second]
-            live = (await told(client, way, first_of_each=True, state="live"))["data"]
+        monkeypatch.setattr(undelivered, "MOST_PER_PAGE", most)
+        for path in (ALL, SHOP):
+            whole = (await read_page(client, path, first_of_each=True))["data"]
+            assert [delivery["msgId"] for delivery in whole] == [first, first]
+            assert {delivery["endpointId"] for delivery in whole} == {endpoint.id, other.id}
+            ready = (await read_page(client, path, first_of_each=True, state="ready"))["data"]
+            assert [delivery["msgId"] for delivery in ready] == [second, second]
+            live = (await read_page(client, path, first_of_each=True, state="live"))["data"]
             assert live == whole
-        page = await told(client, ALL, first_of_each=True, limit=1)
-        rest = await told(client, ALL, first_of_each=True, iterator=page["iterator"])
-        found = [one["endpointId"] for one in page["data"] + rest["data"]]
-        assert sorted(found) == sorted([endpoint.id, other.id])
+        page = await read_page(client, ALL, first_of_each=True, limit=1)
+        rest = await read_page(client, ALL, first_of_each=True, iterator=page["iterator"])
+        endpoint_ids = [delivery["endpointId"] for delivery in page["data"] + rest["data"]]
+        assert sorted(endpoint_ids) == sorted([endpoint.id, other.id])
 
 
 async def settled(client: httpx.AsyncClient) -> None:
@@ -164,8 +164,8 @@ async def test_where_nothing_waits_what_failed_is_passed_over(
     live: Any,  # noqa: ANN401  see conftest
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(undelivered, "MOST", 2)
-    monkeypatch.setattr(undelivered, "LOOKS", 2)
+    monkeypatch.setattr(undelivered, "MOST_PER_PAGE", 2)
+    monkeypatch.setattr(undelivered, "MOST_QUERIES", 2)
     shop = await live.hooks.application("shop")
     await live.hooks.add_endpoint(shop, live.receiver.url, uid="refuses")
     live.receiver.script([400] * 8)
@@ -177,10 +177,10 @@ async def test_where_nothing_waits_what_failed_is_passed_over(
     live.receiver.script([400])
     last = (await live.hooks.send(shop, "a", {}, channels=["b"])).message.id
     await settled(live.client)
-    for way in (ALL, SHOP):
-        assert await listed(live.client, way, state="live") == [last]
-        assert await listed(live.client, way, state="live", first_of_each=True) == [last]
-        assert await listed(live.client, way, state="ready") == [], "it looks no further"
+    for path in (ALL, SHOP):
+        assert await listed(live.client, path, state="live") == [last]
+        assert await listed(live.client, path, state="live", first_of_each=True) == [last]
+        assert await listed(live.client, path, state="ready") == [], "it looks no further"
 
 
 async def test_a_page_that_would_take_too_long_is_shown_as_it_is(
@@ -189,16 +189,16 @@ async def test_a_page_that_would_take_too_long_is_shown_as_it_is(
     shop: Application,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(undelivered, "MOST", 2)
-    monkeypatch.setattr(undelivered, "LOOKS", 2)
+    monkeypatch.setattr(undelivered, "MOST_PER_PAGE", 2)
+    monkeypatch.setattr(undelivered, "MOST_QUERIES", 2)
     for _ in range(5):
         await hooks.send(shop, "a", {})
     last = (await hooks.send(shop, "a", {}, deliver_at=LATER)).message.id
-    first = await told(client, ALL, state="waiting")
+    first = await read_page(client, ALL, state="waiting")
     assert (first["data"], first["done"]) == ([], False)
-    second = await told(client, ALL, state="waiting", iterator=first["iterator"])
-    assert [one["msgId"] for one in second["data"]] == [last]
-    third = await told(client, ALL, state="waiting", iterator=second["iterator"])
+    second = await read_page(client, ALL, state="waiting", iterator=first["iterator"])
+    assert [delivery["msgId"] for delivery in second["data"]] == [last]
+    third = await read_page(client, ALL, state="waiting", iterator=second["iterator"])
     assert (third["data"], third["iterator"], third["done"]) == ([], None, True)
 
 

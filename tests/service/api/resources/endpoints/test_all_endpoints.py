@@ -20,8 +20,8 @@ async def test_an_operation_looks_at_every_endpoint_however_many_there_are(
 
     async def active(kind: str) -> bool:
         answer = await client.post("/api/v1/app/many/msg/precheck/active", json={"eventType": kind})
-        found: bool = answer.json()["active"]
-        return found
+        is_active: bool = answer.json()["active"]
+        return is_active
 
     assert all([await active(f"kind.{number}") for number in range(5)])
     assert not await active("kind.5")

@@ -6,9 +6,9 @@ import pytest
 from tarry.service.api.resources.endpoints.bodies import (
     EndpointIn,
     EndpointPatch,
+    endpoint_out,
     part,
     whole,
-    written,
 )
 from tarry.service.model.endpoint import Standing
 from tarry.testing.samples import an_endpoint
@@ -50,7 +50,7 @@ def test_a_patch_tells_only_what_it_names(patch: dict[str, Any], fields: dict[st
 
 
 def test_a_rate_below_one_is_shown_as_one() -> None:
-    assert written(an_endpoint("app_1", rate=0.25)).throttle_rate == 1
+    assert endpoint_out(an_endpoint("app_1", rate=0.25)).throttle_rate == 1
 
 
 @pytest.mark.parametrize(
@@ -66,4 +66,4 @@ def test_one_that_takes_nothing_is_shown_as_disabled(
     standing: Standing,
     disabled: bool,  # noqa: FBT001  a cell of the table
 ) -> None:
-    assert written(an_endpoint("app_1", standing=standing)).disabled is disabled
+    assert endpoint_out(an_endpoint("app_1", standing=standing)).disabled is disabled

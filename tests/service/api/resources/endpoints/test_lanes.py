@@ -43,8 +43,8 @@ async def endpoint(hooks: Hooks, receiver: Receiver) -> Endpoint:
 async def lane(client: httpx.AsyncClient) -> dict[str, Any]:
     answer = await client.get(f"{MAIN}/lane")
     assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    body: dict[str, Any] = answer.json()
+    return body
 
 
 @pytest.mark.usefixtures("endpoint")
@@ -89,25 +89,27 @@ async def test_an_endpoint_that_is_down_is_probed_when_somebody_asks(
     receiver.go_down(503)
     for _ in range(20):
         await sent(client)
-    way = "/endpoint/main/msg"
-    while (told := await lane(client))["phase"] != "open":
-        await until(client, way, len)
-    assert told["backlog"] == 20
-    assert told["failures"] >= 5
+    list_path = "/endpoint/main/msg"
+    while (shown := await lane(client))["phase"] != "open":
+        await until(client, list_path, len)
+    assert shown["backlog"] == 20
+    assert shown["failures"] >= 5
     for field in ("failingSince", "downSince", "probeAt"):
-        assert datetime.fromisoformat(told[field]).year > 2000
+        assert datetime.fromisoformat(shown[field]).year > 2000
     before = len(receiver.arrivals)
     while len(receiver.arrivals) < before + 4:  # probes alone come ever later
         answer = await client.post(f"{MAIN}/probe")
         assert answer.status_code == 202
         assert answer.json()["phase"] == "open"
-        await until(client, way, len)
+        await until(client, list_path, len)
     receiver.come_back()
     await client.post(f"{MAIN}/probe")
-    await until(client, way, lambda found: {one["status"] for one in found} == {0})
-    told = await lane(client)
-    assert (told["backlog"], told["failingSince"], told["probeAt"]) == (0, None, None)
-    assert told["acceptedAt"] is not None
+    await until(
+        client, list_path, lambda messages: {message["status"] for message in messages} == {0}
+    )
+    shown = await lane(client)
+    assert (shown["backlog"], shown["failingSince"], shown["probeAt"]) == (0, None, None)
+    assert shown["acceptedAt"] is not None
 
 
 async def none_is_sent_to(hooks: Hooks) -> None:
@@ -133,25 +135,25 @@ async def test_a_paused_endpoint_gets_nothing_until_it_is_resumed(
         answer = await client.post(f"{MAIN}/pause")
         assert (answer.status_code, answer.json()["standing"]) == (200, "paused")
     await none_is_sent_to(hooks)
-    known = await sent(client)
-    told = await lane(client)
-    assert (told["standing"], told["backlog"]) == ("paused", 1)
+    message_id = await sent(client)
+    shown = await lane(client)
+    assert (shown["standing"], shown["backlog"]) == ("paused", 1)
     answer = await client.post(f"{MAIN}/probe")
     assert (answer.status_code, answer.json()["code"]) == (400, "not_enabled")
-    why = (await client.get(f"{APP}/msg/{known}/endpoint/main/explain")).json()
+    why = (await client.get(f"{APP}/msg/{message_id}/endpoint/main/explain")).json()
     assert (why["state"], why["reason"], why["nextAt"]) == ("ready", "paused", None)
     assert len(receiver.arrivals) == 1
     answer = await client.post(f"{MAIN}/resume")
     assert (answer.status_code, answer.json()["standing"]) == (200, "enabled")
-    await until(client, f"/attempt/msg/{known}", len)
+    await until(client, f"/attempt/msg/{message_id}", len)
 
 
 async def test_a_disabled_endpoint_is_resumed_too(
     client: httpx.AsyncClient, hooks: Hooks, endpoint: Endpoint
 ) -> None:
     await hooks.change_endpoint(endpoint, standing=Standing.DISABLED)
-    told = (await client.post(f"{MAIN}/resume")).json()
-    assert (told["standing"], told["disabled"]) == ("enabled", False)
+    resumed = (await client.post(f"{MAIN}/resume")).json()
+    assert (resumed["standing"], resumed["disabled"]) == ("enabled", False)
 
 
 async def test_a_delivery_is_explained_while_it_waits_and_when_it_ended(
@@ -160,21 +162,21 @@ async def test_a_delivery_is_explained_while_it_waits_and_when_it_ended(
     shop = await hooks.application("shop")
     await hooks.add_endpoint(shop, receiver.url, uid="main", policy=SLOW)
     receiver.script([500])
-    known = await sent(client, eventId="e-1")
-    await until(client, f"/attempt/msg/{known}", len)
-    way = f"{APP}/msg/e-1/endpoint/main/explain"
-    why = (await client.get(way)).json()
+    message_id = await sent(client, eventId="e-1")
+    await until(client, f"/attempt/msg/{message_id}", len)
+    list_path = f"{APP}/msg/e-1/endpoint/main/explain"
+    why = (await client.get(list_path)).json()
     assert (why["state"], why["reason"]) == ("waiting", "backoff")
     assert datetime.fromisoformat(why["nextAt"]).year > 2000
     first, attempt = why["sentences"]
     assert first.startswith("Waiting: backoff. The last attempt failed")
     assert ": 500" in attempt
-    shown, attempts = await lane(client), await until(client, f"/attempt/msg/{known}", len)
+    shown, attempts = await lane(client), await until(client, f"/attempt/msg/{message_id}", len)
     assert (shown["state"], shown["phase"]) == ("failing", "closed")
     assert shown["failedAt"] == attempts[0]["timestamp"]
-    await client.post(f"{APP}/msg/{known}/cancel")
+    await client.post(f"{APP}/msg/{message_id}/cancel")
     assert (await lane(client))["state"] == "closed"
-    why = (await client.get(way)).json()
+    why = (await client.get(list_path)).json()
     assert (why["state"], why["reason"], why["nextAt"]) == ("cancelled", "cancelled", None)
 
 
@@ -199,15 +201,15 @@ async def test_what_is_not_there_cannot_be_looked_at(
     client: httpx.AsyncClient, hooks: Hooks, endpoint: Endpoint
 ) -> None:
     await hooks.application("other")
-    known = await sent(client)
+    message_id = await sent(client)
     later = await hooks.add_endpoint(await hooks.application("shop"), endpoint.url)
-    for method, way in (
+    for method, list_path in (
         ("GET", f"/app/other/endpoint/{endpoint.id}/lane"),
         ("POST", f"/app/other/endpoint/{endpoint.id}/pause"),
         ("POST", f"/app/other/endpoint/{endpoint.id}/resume"),
         ("POST", f"/app/other/endpoint/{endpoint.id}/probe"),
-        ("GET", f"/app/other/msg/{known}/endpoint/{endpoint.id}/explain"),
-        ("GET", f"/app/shop/msg/{known}/endpoint/{later.id}/explain"),
+        ("GET", f"/app/other/msg/{message_id}/endpoint/{endpoint.id}/explain"),
+        ("GET", f"/app/shop/msg/{message_id}/endpoint/{later.id}/explain"),
     ):
-        answer = await client.request(method, f"/api/v1{way}")
+        answer = await client.request(method, f"/api/v1{list_path}")
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")

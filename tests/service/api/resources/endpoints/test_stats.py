@@ -44,44 +44,44 @@ def test_a_span_that_is_to_come_or_too_long_is_refused(query: StatsQuery) -> Non
 
 async def test_messages_are_counted_by_how_they_stand(live: Any) -> None:  # noqa: ANN401  see conftest
     new = (await live.client.post(f"{APP}/endpoint", json={"url": live.receiver.url})).json()
-    way = f"{APP}/endpoint/{new['id']}"
+    path = f"{APP}/endpoint/{new['id']}"
     live.receiver.script([200, 400, 500])
     for _ in range(3):
         await live.client.post(f"{APP}/msg", json={"eventType": "a", "payload": {}})
         await live.arrived(1)
     await live.arrived(3)
-    await live.client.patch(way, json={"standing": "paused"})
+    await live.client.patch(path, json={"standing": "paused"})
     ids = []
     for _ in range(3):
         sent = await live.client.post(f"{APP}/msg", json={"eventType": "a", "payload": {}})
         ids.append(sent.json()["id"])
     shop = await live.hooks.application("shop")
     await live.hooks.cancel(await live.hooks.store.get(Messages(shop.id), ids[0]))
-    wanted = {"success": 1, "pending": 2, "sending": 1, "fail": 1, "canceled": 1}
-    stats = await settled(live, way, wanted)
-    assert stats == wanted
-    attempts = (await live.client.get(f"{way}/attempt-stats")).json()
+    expected = {"success": 1, "pending": 2, "sending": 1, "fail": 1, "canceled": 1}
+    stats = await settled(live, path, expected)
+    assert stats == expected
+    attempts = (await live.client.get(f"{path}/attempt-stats")).json()
     assert attempts == {"success": 1, "fail": 2, "canceled": 0}
     past = {"until": (datetime.now(UTC) - timedelta(hours=2)).isoformat()}
     for kind in ("stats", "attempt-stats"):
-        answer = await live.client.get(f"{way}/{kind}", params=past)
+        answer = await live.client.get(f"{path}/{kind}", params=past)
         assert (answer.status_code, sum(answer.json().values())) == (200, 0)
 
 
-async def settled(live: Any, way: str, wanted: dict[str, int]) -> dict[str, int]:  # noqa: ANN401  see conftest
+async def settled(live: Any, path: str, expected: dict[str, int]) -> dict[str, int]:  # noqa: ANN401  see conftest
     """The counts once the dispatcher has written down what it did."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     give_up_at = time.monotonic() + 60
-    while found != wanted and time.monotonic() < give_up_at:
-        found = (await live.client.get(f"{way}/stats")).json()
-    return found
+    while counts != expected and time.monotonic() < give_up_at:
+        counts = (await live.client.get(f"{path}/stats")).json()
+    return counts
 
 
 async def test_a_span_is_checked_over_http(client: httpx.AsyncClient) -> None:
-    (one,) = (await client.get(f"{APP}/endpoint")).json()["data"]
-    way = f"{APP}/endpoint/{one['id']}/stats"
-    answer = await client.get(way, params={"until": "2999-01-01T00:00:00Z"})
+    (endpoint,) = (await client.get(f"{APP}/endpoint")).json()["data"]
+    path = f"{APP}/endpoint/{endpoint['id']}/stats"
+    answer = await client.get(path, params={"until": "2999-01-01T00:00:00Z"})
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_range")
-    answer = await client.get(way, params={"since": "yesterday"})
+    answer = await client.get(path, params={"since": "yesterday"})
     assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["query", "since"])
     assert (await client.get(f"{APP}/endpoint/nobody/stats")).status_code == 404

@@ -9,10 +9,10 @@ from tests.plain_http import PLAIN
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("way", ["/api/v1/health", "/api/v1/health/", "/api/v1/health/ping"])
-async def test_anybody_may_ask_whether_it_is_there(url: str, way: str) -> None:
+@pytest.mark.parametrize("url_path", ["/api/v1/health", "/api/v1/health/", "/api/v1/health/ping"])
+async def test_anybody_may_ask_whether_it_is_there(url: str, url_path: str) -> None:
     async with httpx.AsyncClient(base_url=url, **PLAIN) as client:
-        answer = await client.get(way)
+        answer = await client.get(url_path)
     assert (answer.status_code, answer.content) == (204, b"")
 
 

@@ -14,11 +14,11 @@ pytestmark = pytest.mark.anyio
 KEYS = "/api/v1/key"
 
 
-async def made(client: httpx.AsyncClient, **told: Any) -> dict[str, Any]:  # noqa: ANN401  JSON
-    answer = await client.post(KEYS, json=told)
+async def created(client: httpx.AsyncClient, **fields: Any) -> dict[str, Any]:  # noqa: ANN401  JSON
+    answer = await client.post(KEYS, json=fields)
     assert answer.status_code == 201, answer.text
-    said: dict[str, Any] = answer.json()
-    return said
+    body: dict[str, Any] = answer.json()
+    return body
 
 
 def bearing(key: str) -> dict[str, str]:
@@ -28,7 +28,7 @@ def bearing(key: str) -> dict[str, str]:
 async def test_a_key_is_shown_once_and_opens_what_its_scopes_say(
     client: httpx.AsyncClient,
 ) -> None:
-    new = await made(client, name="ci", scopes=["read"])
+    new = await created(client, name="ci", scopes=["read"])
     assert new["key"].startswith("tarry_")
     assert "." not in new["key"]
     lets_in = bearing(new["key"])
@@ -42,17 +42,17 @@ async def test_a_key_is_shown_once_and_opens_what_its_scopes_say(
 
 
 async def test_a_key_to_send_with_does_nothing_else(client: httpx.AsyncClient) -> None:
-    lets_in = bearing((await made(client, scopes=["send"]))["key"])
+    lets_in = bearing((await created(client, scopes=["send"]))["key"])
     body = {"eventType": "a", "payload": {}}
     assert (
         await client.post("/api/v1/app/shop/msg", json=body, headers=lets_in)
     ).status_code == 202
-    for way in ("/api/v1/app", "/api/v1/app/shop", KEYS):
-        assert (await client.get(way, headers=lets_in)).status_code == 403
+    for path in ("/api/v1/app", "/api/v1/app/shop", KEYS):
+        assert (await client.get(path, headers=lets_in)).status_code == 403
 
 
 async def test_a_key_that_writes_makes_no_keys(client: httpx.AsyncClient) -> None:
-    lets_in = bearing((await made(client))["key"])
+    lets_in = bearing((await created(client))["key"])
     assert (
         await client.post("/api/v1/app", json={"name": "x"}, headers=lets_in)
     ).status_code == 201
@@ -60,7 +60,7 @@ async def test_a_key_that_writes_makes_no_keys(client: httpx.AsyncClient) -> Non
 
 
 async def test_a_revoked_key_opens_nothing_soon(client: httpx.AsyncClient) -> None:
-    new = await made(client, scopes=["read"])
+    new = await created(client, scopes=["read"])
     assert (await client.get("/api/v1/app", headers=bearing(new["key"]))).status_code == 200
     assert (await client.delete(f"{KEYS}/{new['id']}")).status_code == 204
 
@@ -77,12 +77,12 @@ async def test_a_revoked_key_opens_nothing_within_a_second(
 ) -> None:
     clock = PushedClock()
     access = Access(hooks.store, await hooks.pepper(), clock=lambda: clock.now)
-    new = await made(client, scopes=["read"])
+    new = await created(client, scopes=["read"])
     header = f"Bearer {new['key']}".encode()
-    assert await access.who(header) is not None
+    assert await access.caller(header) is not None
     assert (await client.delete(f"{KEYS}/{new['id']}")).status_code == 204
     clock.push(0.99)
-    assert await access.who(header) is None
+    assert await access.caller(header) is None
 
 
 async def test_nothing_of_a_key_is_kept_in_the_database(
@@ -94,23 +94,23 @@ async def test_nothing_of_a_key_is_kept_in_the_database(
     await client.get("/api/v1/app", headers=bearing(text))
     again = await client.post(KEYS, json={"name": "what-it-is-called"}, headers=headers)
     assert again.json()["key"] != text, "the answer was kept somewhere"
-    files = [one for one in path.parent.iterdir() if one.name.startswith(path.name)]
-    kept = b"".join(one.read_bytes() for one in files)
+    files = [file for file in path.parent.iterdir() if file.name.startswith(path.name)]
+    stored = b"".join(file.read_bytes() for file in files)
     assert path.with_name(f"{path.name}-wal") in files
-    assert b"what-it-is-called" in kept, "the key is not in there at all"
+    assert b"what-it-is-called" in stored, "the key is not in there at all"
     part = text.removeprefix("tarry_")
     for secret in (part, part[:16], part[-16:]):
-        assert secret.encode() not in kept
+        assert secret.encode() not in stored
 
 
 async def test_a_key_may_end_as_late_as_can_be_written(client: httpx.AsyncClient) -> None:
-    new = await made(client, expiresAt="9999-12-31T23:59:59-12:00")
+    new = await created(client, expiresAt="9999-12-31T23:59:59-12:00")
     (listed,) = (await client.get(KEYS)).json()["data"]
     assert listed["expiresAt"] == new["expiresAt"]
 
 
 @pytest.mark.parametrize(
-    ("told", "place"),
+    ("fields", "loc"),
     [
         ({"scopes": []}, ["body", "scopes"]),
         ({"scopes": ["ViewBase"]}, ["body", "scopes"]),
@@ -120,8 +120,8 @@ async def test_a_key_may_end_as_late_as_can_be_written(client: httpx.AsyncClient
     ],
 )
 async def test_a_key_that_cannot_be_is_not_made(
-    client: httpx.AsyncClient, told: dict[str, Any], place: list[str]
+    client: httpx.AsyncClient, fields: dict[str, Any], loc: list[str]
 ) -> None:
-    answer = await client.post(KEYS, json=told)
+    answer = await client.post(KEYS, json=fields)
     assert answer.status_code == 422
-    assert answer.json()["detail"][0]["loc"][: len(place)] == place
+    assert answer.json()["detail"][0]["loc"][: len(loc)] == loc

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 TASKS = "/api/v1/background-task"
 
 
-async def added(hooks: Hooks, number: int, work: Work, **more: Any) -> str:  # noqa: ANN401  fields
+async def added(hooks: Hooks, number: int, work: Work, **fields: Any) -> str:  # noqa: ANN401  fields
     """A task that somebody asked for."""
     shop = await hooks.application("shop")
     (endpoint,) = (await hooks.store.page(Endpoints(shop.id), Cut())).entries
@@ -29,7 +29,7 @@ async def added(hooks: Hooks, number: int, work: Work, **more: Any) -> str:  # n
         endpoint=endpoint.id,
         lane=endpoint.lane,
         created_at=1_700_000_000.0 + number,
-        **more,
+        **fields,
     )
     await hooks.store.add_task(task)
     return task.id
@@ -50,15 +50,15 @@ async def several(hooks: Hooks) -> dict[str, str]:
 async def listed(client: httpx.AsyncClient, **query: Any) -> list[str]:  # noqa: ANN401  a query
     answer = await client.get(TASKS, params=query)
     assert answer.status_code == 200, answer.text
-    return [one["id"] for one in answer.json()["data"]]
+    return [task["id"] for task in answer.json()["data"]]
 
 
 async def test_tasks_are_listed_with_the_newest_first(
     client: httpx.AsyncClient, several: dict[str, str]
 ) -> None:
-    known = [several["failed"], several["finished"], several["running"]]
-    assert await listed(client) == known
-    assert await listed(client, order="ascending") == known[::-1]
+    task_ids = [several["failed"], several["finished"], several["running"]]
+    assert await listed(client) == task_ids
+    assert await listed(client, order="ascending") == task_ids[::-1]
 
 
 async def test_filters_hold_alone_and_together(
@@ -77,18 +77,18 @@ async def test_filters_hold_alone_and_together(
 async def test_a_task_tells_what_came_out(
     client: httpx.AsyncClient, several: dict[str, str]
 ) -> None:
-    told = (await client.get(f"{TASKS}/{several['finished']}")).json()
-    assert told == {
+    task = (await client.get(f"{TASKS}/{several['finished']}")).json()
+    assert task == {
         "id": several["finished"],
         "status": "finished",
         "task": "endpoint.replay",
         "updatedAt": "2023-11-14T22:13:29Z",
         "data": {"messagesSent": 3},
     }
-    told = (await client.get(f"{TASKS}/{several['running']}")).json()
-    assert (told["status"], told["updatedAt"]) == ("running", "2023-11-14T22:13:21Z")
-    told = (await client.get(f"{TASKS}/{several['failed']}")).json()
-    assert (told["status"], told["data"]) == ("failed", {"error": "it cannot be read"})
+    task = (await client.get(f"{TASKS}/{several['running']}")).json()
+    assert (task["status"], task["updatedAt"]) == ("running", "2023-11-14T22:13:21Z")
+    task = (await client.get(f"{TASKS}/{several['failed']}")).json()
+    assert (task["status"], task["data"]) == ("failed", {"error": "it cannot be read"})
 
 
 async def test_a_task_of_somebody_else_is_not_there(
@@ -97,8 +97,8 @@ async def test_a_task_of_somebody_else_is_not_there(
     await hooks.store.put(Environment("org_other"))
     other = await hooks.within("org_other").application("other")
     task = await hooks.within("org_other").purge(other)
-    for known in (task.id, several["own"], "qtask_nobody", "a%20b"):
-        answer = await client.get(f"{TASKS}/{known}")
+    for name in (task.id, several["own"], "qtask_nobody", "a%20b"):
+        answer = await client.get(f"{TASKS}/{name}")
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
     assert task.id not in await listed(client)
 
@@ -106,17 +106,17 @@ async def test_a_task_of_somebody_else_is_not_there(
 async def test_a_list_is_walked_past_what_nobody_asked_for(
     client: httpx.AsyncClient, hooks: Hooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasks, "MOST", 3)
+    monkeypatch.setattr(tasks, "MOST_PER_PAGE", 3)
     works = [Work.RECOVER, *[Work.DISCARD] * 4, Work.RECOVER, Work.DISCARD, Work.RECOVER]
-    made = [await added(hooks, number, work) for number, work in enumerate(works)]
-    known = [made[7], made[5], made[0]]
+    added_ids = [await added(hooks, number, work) for number, work in enumerate(works)]
+    listed_ids = [added_ids[7], added_ids[5], added_ids[0]]
     first = (await client.get(TASKS, params={"limit": 2})).json()
-    assert ([one["id"] for one in first["data"]], first["done"]) == (known[:2], False)
+    assert ([task["id"] for task in first["data"]], first["done"]) == (listed_ids[:2], False)
     last = (await client.get(TASKS, params={"limit": 2, "iterator": first["iterator"]})).json()
-    assert ([one["id"] for one in last["data"]], last["done"]) == (known[2:], True)
+    assert ([task["id"] for task in last["data"]], last["done"]) == (listed_ids[2:], True)
     back = {"limit": 1, "iterator": last["prevIterator"]}
-    told = (await client.get(TASKS, params=back)).json()
-    assert ([one["id"] for one in told["data"]], told["done"]) == (known[1:2], False)
+    page = (await client.get(TASKS, params=back)).json()
+    assert ([task["id"] for task in page["data"]], page["done"]) == (listed_ids[1:2], False)
 
 
 async def test_payloads_of_an_application_are_purged_in_the_background(
@@ -124,7 +124,7 @@ async def test_payloads_of_an_application_are_purged_in_the_background(
 ) -> None:
     answer = await client.post("/api/v1/app/shop/msg/expunge-all-contents")
     assert answer.status_code == 202
-    told = answer.json()
-    assert (told["status"], told["task"]) == ("running", "application.purge_content")
-    found = (await client.get(f"{TASKS}/{told['id']}")).json()
-    assert found == {**told, "data": {}}
+    started = answer.json()
+    assert (started["status"], started["task"]) == ("running", "application.purge_content")
+    shown = (await client.get(f"{TASKS}/{started['id']}")).json()
+    assert shown == {**started, "data": {}}

@@ -22,18 +22,20 @@ TODAY = {
 }
 
 
-async def data_of(client: httpx.AsyncClient, hooks: Hooks, told: dict[str, Any]) -> dict[str, Any]:
+async def data_of(
+    client: httpx.AsyncClient, hooks: Hooks, started: dict[str, Any]
+) -> dict[str, Any]:
     """What comes out of a task that was started, once a dispatcher is at work."""
-    assert told["status"] == "running"
-    way = f"/api/v1/background-task/{told['id']}"
-    found = (await client.get(way)).json()
-    assert (found["status"], found["data"]) == ("running", {})
+    assert started["status"] == "running"
+    path = f"/api/v1/background-task/{started['id']}"
+    task = (await client.get(path)).json()
+    assert (task["status"], task["data"]) == ("running", {})
     async with asyncio.timeout(120), hooks.dispatching():
-        while found["status"] == "running":
+        while task["status"] == "running":
             await asyncio.sleep(0.02)
-            found = (await client.get(way)).json()
-    assert (found["status"], found["task"]) == ("finished", told["task"])
-    data: dict[str, Any] = found["data"]
+            task = (await client.get(path)).json()
+    assert (task["status"], task["task"]) == ("finished", started["task"])
+    data: dict[str, Any] = task["data"]
     return data
 
 
@@ -47,17 +49,17 @@ async def test_what_applications_sent_is_counted_by_where_it_went(
         await hooks.send(shop, "order.paid", {})
     answer = await client.post(USAGE, json=TODAY)
     assert answer.status_code == 202
-    told = answer.json()
-    assert (told["task"], told["unresolvedAppIds"]) == ("application.stats", [])
-    stats = (await data_of(client, hooks, told))["appStats"]
+    started = answer.json()
+    assert (started["task"], started["unresolvedAppIds"]) == ("application.stats", [])
+    stats = (await data_of(client, hooks, started))["appStats"]
     assert stats == [
         {"appId": shop.id, "appUid": "shop", "messageDestinations": 6},
         {"appId": idle.id, "appUid": "idle", "messageDestinations": 0},
     ]
     past = {"since": "2020-01-01T00:00:00Z", "until": "2020-02-01T00:00:00Z"}
-    told = (await client.post(USAGE, json=past)).json()
-    stats = (await data_of(client, hooks, told))["appStats"]
-    assert [one["messageDestinations"] for one in stats] == [0, 0]
+    started = (await client.post(USAGE, json=past)).json()
+    stats = (await data_of(client, hooks, started))["appStats"]
+    assert [usage["messageDestinations"] for usage in stats] == [0, 0]
 
 
 async def test_applications_can_be_named_and_those_that_are_not_there_are_told(
@@ -67,9 +69,11 @@ async def test_applications_can_be_named_and_those_that_are_not_there_are_told(
     await hooks.store.put(Environment("org_other"))
     await hooks.within("org_other").application("foreign")
     names = ["nobody", "shop", shop.id, "foreign"]
-    told = (await client.post(USAGE, json={**TODAY, "appIds": names})).json()
-    assert told["unresolvedAppIds"] == ["nobody", "foreign"]
-    assert [one["appId"] for one in (await data_of(client, hooks, told))["appStats"]] == [shop.id]
+    started = (await client.post(USAGE, json={**TODAY, "appIds": names})).json()
+    assert started["unresolvedAppIds"] == ["nobody", "foreign"]
+    assert [usage["appId"] for usage in (await data_of(client, hooks, started))["appStats"]] == [
+        shop.id
+    ]
     answer = await client.post(USAGE, json={**TODAY, "appIds": ["nobody"]})
     assert answer.status_code == 422
     assert answer.json()["detail"][0]["loc"] == ["body", "appIds"]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarry.service.api.resources.event_types.schema_weight import (
-    MOST_DEEP,
+    MOST_DEPTH,
     MOST_WEIGHT,
     TooHeavyError,
     alike,
@@ -64,7 +64,7 @@ def test_what_it_costs_is_counted_where_it_is_used(schema: object, weight: int) 
 
 
 @pytest.mark.parametrize(
-    ("schema", "said"),
+    ("schema", "reason"),
     [
         ({"$ref": "#"}, "refers to itself"),
         ({"properties": {"a": {"$ref": "#"}}}, "refers to itself"),
@@ -82,7 +82,7 @@ def test_what_it_costs_is_counted_where_it_is_used(schema: object, weight: int) 
         (doubling(20), f"more than {MOST_WEIGHT}"),
         (closed(20), f"more than {MOST_WEIGHT}"),
         ({"enum": list(range(MOST_WEIGHT))}, f"more than {MOST_WEIGHT}"),
-        (inside(MOST_DEEP + 1), f"at most {MOST_DEEP}"),
+        (inside(MOST_DEPTH + 1), f"at most {MOST_DEPTH}"),
         ({"$ref": "http://json-schema.org/draft-07/schema#"}, "not within it"),
         ({"$ref": "other"}, "not within it"),
         ({"$ref": "#/$defs/a"}, "leads nowhere"),
@@ -100,8 +100,8 @@ def test_what_it_costs_is_counted_where_it_is_used(schema: object, weight: int) 
         ({"$id": "http://json-schema.org/draft-07/schema"}, "is taken"),
     ],
 )
-def test_what_might_cost_without_end_is_refused_in_words(schema: object, said: str) -> None:
-    with pytest.raises(TooHeavyError, match=said):
+def test_what_might_cost_without_end_is_refused_in_words(schema: object, reason: str) -> None:
+    with pytest.raises(TooHeavyError, match=reason):
         weigh(schema)
 
 
@@ -137,16 +137,16 @@ def test_large_numbers_look_alike(payload: object, pairs: int) -> None:
 class Counted:
     """A keyword that fits everything, and counts how often it was asked."""
 
-    asked: ClassVar[int] = 0
+    evaluated: ClassVar[int] = 0
 
     def __init__(self, *_told: object) -> None:
         pass
 
     def validate(self, _value: object) -> None:
-        Counted.asked += 1
+        Counted.evaluated += 1
 
     def is_valid(self, _value: object) -> bool:
-        Counted.asked += 1
+        Counted.evaluated += 1
         return True
 
 
@@ -172,8 +172,11 @@ def inner(within: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 PART = st.recursive(st.just({"x": 1}) | st.just({"x": 1, "type": "string"}), inner, max_leaves=8)
 SCHEMAS = st.builds(
-    lambda root, *parts: {**root, "$defs": {str(number): one for number, one in enumerate(parts)}},
-    PART.filter(lambda one: isinstance(one, dict)),
+    lambda root, *parts: {
+        **root,
+        "$defs": {str(number): schema for number, schema in enumerate(parts)},
+    },
+    PART.filter(lambda schema: isinstance(schema, dict)),
     PART,
     PART,
     PART,
@@ -182,11 +185,11 @@ SCHEMAS = st.builds(
 
 def payload() -> Any:  # noqa: ANN401  any JSON
     """One of 256 KB in which schemas find what they look for."""
-    one: Any = "text" * 260
+    value: Any = "text" * 260
     for _ in range(5):
-        one = {"a": [one, 1, one], "b": one, "default": "a"}
-    assert len(msgspec.json.encode(one)) > 250_000
-    return one
+        value = {"a": [value, 1, value], "b": value, "default": "a"}
+    assert len(msgspec.json.encode(value)) > 250_000
+    return value
 
 
 @pytest.mark.slow
@@ -197,11 +200,11 @@ def test_what_is_light_enough_is_asked_no_more_than_it_weighs(schema: dict[str, 
         weight = weigh(schema)
     except TooHeavyError:
         return
-    told = payload() if weight < 200 else payload()["b"]["b"]
+    value = payload() if weight < 200 else payload()["b"]["b"]
     validator = jsonschema_rs.Draft202012Validator(schema, keywords={"x": Counted})
-    Counted.asked = 0
-    validator.is_valid(told)
-    assert Counted.asked <= weight * values(told)
+    Counted.evaluated = 0
+    validator.is_valid(value)
+    assert Counted.evaluated <= weight * values(value)
 
 
 @pytest.mark.parametrize(("schema", "least"), [(doubling(8), 256), (closed(8), 10_000)])
@@ -209,7 +212,7 @@ def test_what_multiplies_is_within_its_weight(
     schema: dict[str, Any], least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tarry.service.api.resources.event_types.schema_weight.MOST_WEIGHT", 10**9)
-    told = {} if least == 256 else dict.fromkeys("abcdefghij", 1)
-    Counted.asked = 0
-    jsonschema_rs.Draft202012Validator(schema, keywords={"x": Counted}).is_valid(told)
-    assert least <= Counted.asked <= weigh(schema) * values(told)
+    value = {} if least == 256 else dict.fromkeys("abcdefghij", 1)
+    Counted.evaluated = 0
+    jsonschema_rs.Draft202012Validator(schema, keywords={"x": Counted}).is_valid(value)
+    assert least <= Counted.evaluated <= weigh(schema) * values(value)

@@ -15,7 +15,9 @@ from tarry.service.api.resources.event_types.schemas import (
 
 
 def text(**schemas: Any) -> str:  # noqa: ANN401  any JSON
-    return msgspec.json.encode({name.strip("_"): one for name, one in schemas.items()}).decode()
+    return msgspec.json.encode(
+        {name.strip("_"): schema for name, schema in schemas.items()}
+    ).decode()
 
 
 def test_schemas_are_kept_as_they_came() -> None:
@@ -24,7 +26,7 @@ def test_schemas_are_kept_as_they_came() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "place"),
+    ("schema", "path"),
     [
         (b'{"readOnly": 15}', ["readOnly"]),
         (b'{"properties": {"a": {"type": "obj"}}}', ["properties", "a", "type"]),
@@ -36,17 +38,17 @@ def test_schemas_are_kept_as_they_came() -> None:
         (b'{"not":' * 1500 + b"{}" + b"}" * 1500, []),
     ],
 )
-def test_what_is_no_schema_is_refused_with_its_place(schema: bytes, place: list[str]) -> None:
+def test_what_is_no_schema_is_refused_with_its_place(schema: bytes, path: list[str]) -> None:
     with pytest.raises(Invalid) as refused:
         read_schemas({"2": msgspec.Raw(schema)})
-    assert refused.value.place == ["body", "schemas", "2", *place]
+    assert refused.value.place == ["body", "schemas", "2", *path]
 
 
 def test_a_schema_may_refer_to_itself_as_long_as_nothing_is_held_against_it() -> None:
     schema = b'{"properties": {"a": {"$ref": "#"}}, "type": "object"}'
-    kept = read_schemas({"1": msgspec.Raw(schema)})
+    stored = read_schemas({"1": msgspec.Raw(schema)})
     with pytest.raises(Invalid, match="it refers to itself; write it out") as refused:
-        check_weight(kept)
+        check_weight(stored)
     assert refused.value.place == ["body", "schemas", "1"]
     with pytest.raises(Invalid, match="it refers to itself"):
         check_payload(schema.decode(), b"{}", ["body"])
@@ -84,7 +86,7 @@ def test_a_payload_that_would_take_too_long_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schemas", "wanted"),
+    ("schemas", "expected"),
     [
         (text(_1="a", _2="b"), ("2", b'"b"')),
         (text(_9="a", _10="b"), ("10", b'"b"')),
@@ -94,10 +96,10 @@ def test_a_payload_that_would_take_too_long_is_refused() -> None:
     ],
 )
 def test_the_newest_schema_is_the_one_of_the_highest_version(
-    schemas: str, wanted: tuple[str, bytes] | None
+    schemas: str, expected: tuple[str, bytes] | None
 ) -> None:
-    found = newest(schemas)
-    assert wanted == (None if found is None else (found[0], bytes(found[1])))
+    chosen = newest(schemas)
+    assert expected == (None if chosen is None else (chosen[0], bytes(chosen[1])))
 
 
 def test_numbers_that_look_alike_are_not_compared_without_end() -> None:
@@ -128,7 +130,7 @@ def test_patterns_are_checked_with() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "index", "wanted"),
+    ("schema", "index", "expected"),
     [
         ({"examples": [{"n": 1}, {"n": 2}]}, 0, b'{"n":1}'),
         ({"examples": [{"n": 1}, {"n": 2}]}, 1, b'{"n":2}'),
@@ -140,5 +142,5 @@ def test_patterns_are_checked_with() -> None:
         (True, 0, None),
     ],
 )
-def test_an_example_is_chosen(schema: object, index: int, wanted: bytes | None) -> None:
-    assert example(text(_1=schema), index) == wanted
+def test_an_example_is_chosen(schema: object, index: int, expected: bytes | None) -> None:
+    assert example(text(_1=schema), index) == expected

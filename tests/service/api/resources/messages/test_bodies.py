@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tarry.service.api.http.problem import Invalid, TooLarge
-from tarry.service.api.resources.messages.bodies import BATCH, read_messages, written
+from tarry.service.api.resources.messages.bodies import MOST_MESSAGES, message_out, read_messages
 from tarry.service.model.allowed import MOST_BYTES
 from tarry.service.model.message import Message
 
@@ -13,12 +13,12 @@ TOO_DEEP = "deep" if sys.version_info < (3, 14) else "Expected `object`"
 """Python 3.14 has room on its stack for a hundred thousand lists, and sees that they are lists."""
 
 
-def said(payload: str = "{}", **more: object) -> bytes:
-    rest = "".join(f", {json.dumps(name)}: {json.dumps(value)}" for name, value in more.items())
+def message_in(payload: str = "{}", **fields: object) -> bytes:
+    rest = "".join(f", {json.dumps(name)}: {json.dumps(value)}" for name, value in fields.items())
     return f'{{"eventType": "order.created", "payload": {payload}{rest}}}'.encode()
 
 
-def kept(payload: bytes | None) -> Message:
+def stored(payload: bytes | None) -> Message:
     return Message(
         id="msg_1",
         application="app_1",
@@ -38,8 +38,8 @@ def kept(payload: bytes | None) -> Message:
     ],
 )
 def test_the_bytes_of_a_payload_are_kept(payload: str) -> None:
-    (one,) = read_messages(said(payload), batch=False)
-    assert bytes(one.payload) == payload.encode()
+    (message,) = read_messages(message_in(payload), batch=False)
+    assert bytes(message.payload) == payload.encode()
 
 
 @pytest.mark.parametrize(
@@ -50,36 +50,36 @@ def test_the_bytes_of_a_payload_are_kept(payload: str) -> None:
         (b"[]", "object"),
         (b'{"payload": {}}', "eventType"),
         (b'{"eventType": "a"}', "payload"),
-        (said("[1]"), "body.payload: Expected `object`"),
-        (said('"text"'), "`object`"),
-        (said("null"), "`object`"),
-        (said('{"a": NaN}'), "malformed"),
-        (said() + b" x", "trailing"),
-        (said().replace(b"order", b"or\xffder"), "utf-8"),
-        (said('{"a": "\\u00e9"}').replace(b"\\u00e9", b"\xff"), "utf-8"),
-        pytest.param(said("[" * 100_000 + "]" * 100_000), TOO_DEEP, id="deep"),
-        (said(eventId="no spaces"), "eventId"),
-        (said(eventId=""), "eventId"),
-        (said(eventId="a\n"), "eventId"),
-        (said(eventId="msg_1"), "eventId"),
-        pytest.param(said(eventId="x" * 257), "eventId", id="a long id"),
-        (said().replace(b"order.", b"order/"), "eventType"),
-        (said(channels=[]), "channels"),
-        (said(channels=list("abcdefghijk")), "channels"),
-        (said(channels=["a b"]), "channels"),
-        (said(tags=["a\0b"]), "tags"),
-        (said(deliverAt="2030-01-01"), "RFC3339"),
-        (said(deliverAt="soon"), "deliverAt"),
-        (said(application={"uid": "a"}), "application.name"),
-        (said(transformationsParams={"rawPayload": 1}), "transformationsParams.rawPayload"),
+        (message_in("[1]"), "body.payload: Expected `object`"),
+        (message_in('"text"'), "`object`"),
+        (message_in("null"), "`object`"),
+        (message_in('{"a": NaN}'), "malformed"),
+        (message_in() + b" x", "trailing"),
+        (message_in().replace(b"order", b"or\xffder"), "utf-8"),
+        (message_in('{"a": "\\u00e9"}').replace(b"\\u00e9", b"\xff"), "utf-8"),
+        pytest.param(message_in("[" * 100_000 + "]" * 100_000), TOO_DEEP, id="deep"),
+        (message_in(eventId="no spaces"), "eventId"),
+        (message_in(eventId=""), "eventId"),
+        (message_in(eventId="a\n"), "eventId"),
+        (message_in(eventId="msg_1"), "eventId"),
+        pytest.param(message_in(eventId="x" * 257), "eventId", id="a long id"),
+        (message_in().replace(b"order.", b"order/"), "eventType"),
+        (message_in(channels=[]), "channels"),
+        (message_in(channels=list("abcdefghijk")), "channels"),
+        (message_in(channels=["a b"]), "channels"),
+        (message_in(tags=["a\0b"]), "tags"),
+        (message_in(deliverAt="2030-01-01"), "RFC3339"),
+        (message_in(deliverAt="soon"), "deliverAt"),
+        (message_in(application={"uid": "a"}), "application.name"),
+        (message_in(transformationsParams={"rawPayload": 1}), "transformationsParams.rawPayload"),
         (
-            said(transformationsParams={"headers": {"Content-Type": "text/xml\r\nx: y"}}),
+            message_in(transformationsParams={"headers": {"Content-Type": "text/xml\r\nx: y"}}),
             "transformationsParams.headers.content-type",
         ),
-        (said(payloadRetentionPeriod=0), "payloadRetentionPeriod"),
-        (said(payloadRetentionPeriod=91), "payloadRetentionPeriod"),
-        (said(payloadRetentionHours=0), "payloadRetentionHours"),
-        (said(payloadRetentionHours=1, payloadRetentionPeriod=5), "payloadRetentionHours"),
+        (message_in(payloadRetentionPeriod=0), "payloadRetentionPeriod"),
+        (message_in(payloadRetentionPeriod=91), "payloadRetentionPeriod"),
+        (message_in(payloadRetentionHours=0), "payloadRetentionHours"),
+        (message_in(payloadRetentionHours=1, payloadRetentionPeriod=5), "payloadRetentionHours"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_a_reason(body: bytes, wrong: str) -> None:
@@ -91,56 +91,62 @@ def test_what_cannot_be_used_is_refused_with_a_reason(body: bytes, wrong: str) -
 @pytest.mark.parametrize(
     "body",
     [
-        pytest.param(said('{"a": "' + "x" * MOST_BYTES + '"}'), id="payload"),
-        pytest.param(said(transformationsParams={"rawPayload": "x" * (MOST_BYTES + 1)}), id="raw"),
+        pytest.param(message_in('{"a": "' + "x" * MOST_BYTES + '"}'), id="payload"),
+        pytest.param(
+            message_in(transformationsParams={"rawPayload": "x" * (MOST_BYTES + 1)}), id="raw"
+        ),
     ],
 )
 def test_a_payload_that_is_too_long_is_refused_for_its_length(body: bytes) -> None:
     with pytest.raises(TooLarge, match=rf"body\.payload: at most {MOST_BYTES} bytes"):
         read_messages(body, batch=False)
     with pytest.raises(TooLarge, match=r"body\.1\.payload"):
-        read_messages(b"[" + said() + b"," + body + b"]", batch=True)
+        read_messages(b"[" + message_in() + b"," + body + b"]", batch=True)
 
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_half_a_surrogate_pair_stays_in_a_payload_as_it_is(*, batch: bool) -> None:
     payload = rb'{"cut": "\ud83d", "\uDE00":"\ud83d\ude00 \\ud83d \ue000"}'
-    body = said(payload.decode())
-    (one, *_) = read_messages(b"[" + body + b"," + said() + b"]" if batch else body, batch=batch)
-    assert one.body() == payload
-    assert bytes(written(kept(payload), with_content=True).payload) == payload
+    body = message_in(payload.decode())
+    (message, *_) = read_messages(
+        b"[" + body + b"," + message_in() + b"]" if batch else body, batch=batch
+    )
+    assert message.body() == payload
+    assert bytes(message_out(stored(payload), with_content=True).payload) == payload
     with pytest.raises(Invalid, match="outside of payloads"):
-        read_messages(said(tags=["\ud800"]), batch=False)
+        read_messages(message_in(tags=["\ud800"]), batch=False)
 
 
 def test_the_message_of_a_batch_that_is_wrong_is_named() -> None:
     with pytest.raises(Invalid, match=r"body\.1\.payload"):
-        read_messages(b"[" + said() + b"," + said("1") + b"]", batch=True)
-    with pytest.raises(Invalid, match=str(BATCH)):
-        read_messages(b"[" + b",".join([said()] * (BATCH + 1)) + b"]", batch=True)
+        read_messages(b"[" + message_in() + b"," + message_in("1") + b"]", batch=True)
+    with pytest.raises(Invalid, match=str(MOST_MESSAGES)):
+        read_messages(b"[" + b",".join([message_in()] * (MOST_MESSAGES + 1)) + b"]", batch=True)
 
 
 def test_a_payload_that_was_expunged_is_said_to_be_so() -> None:
-    message = kept(None)
-    assert bytes(written(message, with_content=True).payload) == b'{"expired":true}'
-    assert bytes(written(message, with_content=False).payload) == b"{}"
-    at = written(message, with_content=True).timestamp
+    message = stored(None)
+    assert bytes(message_out(message, with_content=True).payload) == b'{"expired":true}'
+    assert bytes(message_out(message, with_content=False).payload) == b"{}"
+    at = message_out(message, with_content=True).timestamp
     assert at.isoformat() == "2023-11-14T22:13:20.500000+00:00"
 
 
 @pytest.mark.parametrize("raw", ['{"a":  1}', "<a/>", "", "[1]", "{", "é\u0000"])
 def test_a_raw_payload_is_sent_as_it_is(raw: str) -> None:
-    told = {"rawPayload": raw, "headers": {"content-type": "application/json; charset=utf-8"}}
-    (one,) = read_messages(said(transformationsParams=told), batch=False)
-    assert one.body() == raw.encode()
-    assert one.content_type == "application/json; charset=utf-8"
-    shown = json.loads(bytes(written(kept(one.body()), with_content=True).payload))
+    raw_in = {"rawPayload": raw, "headers": {"content-type": "application/json; charset=utf-8"}}
+    (message,) = read_messages(message_in(transformationsParams=raw_in), batch=False)
+    assert message.body() == raw.encode()
+    assert message.content_type == "application/json; charset=utf-8"
+    shown = json.loads(bytes(message_out(stored(message.body()), with_content=True).payload))
     assert shown == ({"a": 1} if raw.startswith('{"a"') else {"rawPayload": raw})
 
 
 def test_what_a_transformation_is_told_changes_nothing_else() -> None:
-    (one,) = read_messages(said('{"a": 1}', transformationsParams={"other": [1]}), batch=False)
-    assert one.body() == b'{"a": 1}'
+    (message,) = read_messages(
+        message_in('{"a": 1}', transformationsParams={"other": [1]}), batch=False
+    )
+    assert message.body() == b'{"a": 1}'
 
 
 @pytest.mark.parametrize(
@@ -153,12 +159,12 @@ def test_what_a_transformation_is_told_changes_nothing_else() -> None:
     ],
 )
 def test_a_message_may_be_sent_as_another_type(headers: dict[str, str], kind: str | None) -> None:
-    (one,) = read_messages(said(transformationsParams={"headers": headers}), batch=False)
-    assert one.content_type == kind
+    (message,) = read_messages(message_in(transformationsParams={"headers": headers}), batch=False)
+    assert message.content_type == kind
 
 
 @pytest.mark.parametrize(
-    ("told", "seconds"),
+    ("fields", "seconds"),
     [
         ({}, None),
         ({"payloadRetentionPeriod": 5}, 5 * 86_400.0),
@@ -166,7 +172,7 @@ def test_a_message_may_be_sent_as_another_type(headers: dict[str, str], kind: st
     ],
 )
 def test_a_payload_is_kept_for_as_long_as_is_told(
-    told: dict[str, Any], seconds: float | None
+    fields: dict[str, Any], seconds: float | None
 ) -> None:
-    (one,) = read_messages(said(**told), batch=False)
-    assert one.kept_for == seconds
+    (message,) = read_messages(message_in(**fields), batch=False)
+    assert message.kept_for == seconds

@@ -21,18 +21,18 @@ pytestmark = pytest.mark.anyio
 MESSAGES = "/api/v1/app/shop/msg"
 
 
-async def sent(client: httpx.AsyncClient, event: str = "order.paid", **more: Any) -> str:  # noqa: ANN401  JSON
-    body = {"eventType": event, "payload": {"n": 1}, **more}
+async def sent(client: httpx.AsyncClient, event: str = "order.paid", **fields: Any) -> str:  # noqa: ANN401  JSON
+    body = {"eventType": event, "payload": {"n": 1}, **fields}
     answer = await client.post(MESSAGES, json=body)
     assert answer.status_code == 202, answer.text
-    known: str = answer.json()["id"]
-    return known
+    message_id: str = answer.json()["id"]
+    return message_id
 
 
 async def listed(client: httpx.AsyncClient, **query: Any) -> list[str]:  # noqa: ANN401  a query
     answer = await client.get(MESSAGES, params=query)
     assert answer.status_code == 200, answer.text
-    return [one["id"] for one in answer.json()["data"]]
+    return [message["id"] for message in answer.json()["data"]]
 
 
 async def sent_at(hooks: Hooks, at: float) -> str:
@@ -48,17 +48,17 @@ def text(at: float) -> str:
 
 
 async def test_messages_are_listed_with_the_newest_first(client: httpx.AsyncClient) -> None:
-    known = [await sent(client) for _ in range(3)]
-    assert await listed(client) == sorted(known, reverse=True)
+    message_ids = [await sent(client) for _ in range(3)]
+    assert await listed(client) == sorted(message_ids, reverse=True)
 
 
 async def test_a_list_has_payloads_unless_told_otherwise(client: httpx.AsyncClient) -> None:
     await sent(client, tags=["t"], channels=["eu"], eventId="e-1")
-    (one,) = (await client.get(MESSAGES)).json()["data"]
-    assert (one["payload"], one["tags"], one["channels"]) == ({"n": 1}, ["t"], ["eu"])
-    assert (one["eventId"], one["deliverAt"]) == ("e-1", None)
-    (one,) = (await client.get(MESSAGES, params={"with_content": "false"})).json()["data"]
-    assert one["payload"] == {}
+    (message,) = (await client.get(MESSAGES)).json()["data"]
+    assert (message["payload"], message["tags"], message["channels"]) == ({"n": 1}, ["t"], ["eu"])
+    assert (message["eventId"], message["deliverAt"]) == ("e-1", None)
+    (message,) = (await client.get(MESSAGES, params={"with_content": "false"})).json()["data"]
+    assert message["payload"] == {}
 
 
 async def test_filters_hold_alone_and_together(client: httpx.AsyncClient) -> None:
@@ -87,23 +87,23 @@ async def test_what_cannot_be_asked_for_is_refused(client: httpx.AsyncClient, qu
 
 
 async def test_a_list_is_walked_forwards_and_back(client: httpx.AsyncClient) -> None:
-    known = sorted([await sent(client) for _ in range(5)], reverse=True)
+    message_ids = sorted([await sent(client) for _ in range(5)], reverse=True)
 
-    async def ask(mark: str | None) -> tuple[list[str], dict[str, Any]]:
+    async def read_page(mark: str | None) -> tuple[list[str], dict[str, Any]]:
         query = {"limit": 2} | ({} if mark is None else {"iterator": mark})
-        told = (await client.get(MESSAGES, params=query)).json()
-        return [one["id"] for one in told["data"]], told
+        page = (await client.get(MESSAGES, params=query)).json()
+        return [message["id"] for message in page["data"]], page
 
-    first, told = await ask(None)
-    assert (first, told["done"]) == (known[:2], False)
-    second, told = await ask(told["iterator"])
-    assert (second, told["done"]) == (known[2:4], False)
-    third, last = await ask(told["iterator"])
-    assert (third, last["done"]) == (known[4:], True)
-    again, told = await ask(last["prevIterator"])
-    assert (again, told["done"]) == (known[2:4], False)
-    again, told = await ask(told["prevIterator"])
-    assert (again, told["done"]) == (known[:2], True)
+    first, page = await read_page(None)
+    assert (first, page["done"]) == (message_ids[:2], False)
+    second, page = await read_page(page["iterator"])
+    assert (second, page["done"]) == (message_ids[2:4], False)
+    third, last = await read_page(page["iterator"])
+    assert (third, last["done"]) == (message_ids[4:], True)
+    again, page = await read_page(last["prevIterator"])
+    assert (again, page["done"]) == (message_ids[2:4], False)
+    again, page = await read_page(page["prevIterator"])
+    assert (again, page["done"]) == (message_ids[:2], True)
 
 
 async def test_before_and_after_are_instants_of_messages(
@@ -115,24 +115,24 @@ async def test_before_and_after_are_instants_of_messages(
     assert await listed(client, after=text(now - 20)) == [new, middle]
     assert await listed(client, after=text(now - 25), before=text(now - 15)) == [middle]
     assert await listed(client, after=text(now - 5)) == []
-    told = (await client.get(f"{MESSAGES}/{middle}")).json()
-    assert await listed(client, before=told["timestamp"]) == [old]
-    assert await listed(client, after=told["timestamp"]) == [new, middle]
+    message = (await client.get(f"{MESSAGES}/{middle}")).json()
+    assert await listed(client, before=message["timestamp"]) == [old]
+    assert await listed(client, after=message["timestamp"]) == [new, middle]
 
 
 async def test_a_list_that_only_has_a_beginning_is_shown_from_there(
     client: httpx.AsyncClient, hooks: Hooks
 ) -> None:
     now = time.time()
-    known = [await sent_at(hooks, now - ago) for ago in (40, 30, 20, 10)]
+    message_ids = [await sent_at(hooks, now - ago) for ago in (40, 30, 20, 10)]
     after = text(now - 35)
     answer = await client.get(MESSAGES, params={"after": after, "limit": 2})
-    told = answer.json()
-    assert [one["id"] for one in told["data"]] == [known[2], known[1]]
-    assert not told["done"]
-    newer = {"after": after, "limit": 2, "iterator": told["prevIterator"]}
+    page = answer.json()
+    assert [message["id"] for message in page["data"]] == [message_ids[2], message_ids[1]]
+    assert not page["done"]
+    newer = {"after": after, "limit": 2, "iterator": page["prevIterator"]}
     answer = await client.get(MESSAGES, params=newer)
-    assert [one["id"] for one in answer.json()["data"]] == [known[3]]
+    assert [message["id"] for message in answer.json()["data"]] == [message_ids[3]]
     assert answer.json()["done"]
 
 
@@ -166,43 +166,44 @@ async def test_times_that_nobody_lives_in_find_nothing_or_everything(
 
 async def test_a_message_is_got_by_its_id_and_its_event_id(client: httpx.AsyncClient) -> None:
     at = datetime.now(UTC) + timedelta(hours=1)
-    known = await sent(client, eventId="e-1", deliverAt=at.isoformat())
-    told = (await client.get(f"{MESSAGES}/{known}")).json()
-    assert (await client.get(f"{MESSAGES}/e-1")).json() == told
-    assert datetime.fromisoformat(told["deliverAt"]) == at
+    message_id = await sent(client, eventId="e-1", deliverAt=at.isoformat())
+    message = (await client.get(f"{MESSAGES}/{message_id}")).json()
+    assert (await client.get(f"{MESSAGES}/e-1")).json() == message
+    assert datetime.fromisoformat(message["deliverAt"]) == at
     bare = (await client.get(f"{MESSAGES}/e-1", params={"with_content": "false"})).json()
-    assert bare == {**told, "payload": {}}
+    assert bare == {**message, "payload": {}}
     assert (await client.get(f"{MESSAGES}/e-2")).status_code == 404
 
 
 async def test_what_belongs_to_another_application_is_not_there(client: httpx.AsyncClient) -> None:
-    known = await sent(client)
+    message_id = await sent(client)
     await client.post("/api/v1/app", json={"name": "other", "uid": "other"})
-    for method, way in (
+    for method, path in (
         ("GET", ""),
         ("DELETE", "/content"),
         ("POST", "/cancel"),
     ):
-        answer = await client.request(method, f"/api/v1/app/other/msg/{known}{way}")
+        answer = await client.request(method, f"/api/v1/app/other/msg/{message_id}{path}")
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
 
 async def test_an_expunged_message_says_nothing_any_more(client: httpx.AsyncClient) -> None:
-    known = await sent(client)
-    answer = await client.delete(f"{MESSAGES}/{known}/content")
+    message_id = await sent(client)
+    answer = await client.delete(f"{MESSAGES}/{message_id}/content")
     assert (answer.status_code, answer.content) == (204, b"")
-    assert (await client.get(f"{MESSAGES}/{known}")).json()["payload"] == {"expired": True}
+    assert (await client.get(f"{MESSAGES}/{message_id}")).json()["payload"] == {"expired": True}
 
 
 async def test_several_are_expunged_at_once_and_what_is_not_there_is_told(
     client: httpx.AsyncClient,
 ) -> None:
-    one, two, three = await sent(client), await sent(client, eventId="e-2"), await sent(client)
-    answer = await client.post(f"{MESSAGES}/bulk-expunge", json={"ids": [one, "e-2", "nobody"]})
-    told = {one: "expunged", "e-2": "expunged", "nobody": "not-found"}
-    assert (answer.status_code, answer.json()) == (200, {"results": told})
+    first, second, third = await sent(client), await sent(client, eventId="e-2"), await sent(client)
+    answer = await client.post(f"{MESSAGES}/bulk-expunge", json={"ids": [first, "e-2", "nobody"]})
+    results = {first: "expunged", "e-2": "expunged", "nobody": "not-found"}
+    assert (answer.status_code, answer.json()) == (200, {"results": results})
     payloads = [
-        (await client.get(f"{MESSAGES}/{known}")).json()["payload"] for known in (two, three)
+        (await client.get(f"{MESSAGES}/{message_id}")).json()["payload"]
+        for message_id in (second, third)
     ]
     assert payloads == [{"expired": True}, {"n": 1}]
 
@@ -210,12 +211,12 @@ async def test_several_are_expunged_at_once_and_what_is_not_there_is_told(
 async def test_a_cancelled_message_waits_for_nothing(
     client: httpx.AsyncClient, hooks: Hooks
 ) -> None:
-    known = await sent(client)
+    message_id = await sent(client)
     shop = await hooks.application("shop")
     (endpoint,) = (await hooks.store.page(Endpoints(shop.id), Cut())).entries
     assert (await hooks.lane(endpoint)).waiting == 1
-    assert (await client.post(f"{MESSAGES}/{known}/cancel")).json() == {"cancelled": 1}
-    assert (await client.post(f"{MESSAGES}/{known}/cancel")).json() == {"cancelled": 0}
+    assert (await client.post(f"{MESSAGES}/{message_id}/cancel")).json() == {"cancelled": 1}
+    assert (await client.post(f"{MESSAGES}/{message_id}/cancel")).json() == {"cancelled": 0}
     assert (await hooks.lane(endpoint)).waiting == 0
 
 
@@ -226,8 +227,8 @@ async def test_a_precheck_tells_whether_anybody_would_get_it(
         body = {"eventType": event, "channels": list(channels) or None}
         answer = await client.post(f"{MESSAGES}/precheck/active", json=body)
         assert answer.status_code == 200
-        told: bool = answer.json()["active"]
-        return told
+        is_active: bool = answer.json()["active"]
+        return is_active
 
     shop = await hooks.application("shop")
     (all_of_it,) = (await hooks.store.page(Endpoints(shop.id), Cut())).entries
@@ -254,7 +255,7 @@ async def test_a_precheck_looks_at_all_endpoints(client: httpx.AsyncClient, hook
     )
     last = replace(first, id=ids.ENDPOINT + "z" * 27, uid=None, event_types=("order.paid",))
     await hooks.store.put(last)
-    way = "/api/v1/app/many/msg/precheck/active"
+    path = "/api/v1/app/many/msg/precheck/active"
     for event, active in (("order.paid", True), ("order.sent", False)):
-        answer = await client.post(way, json={"eventType": event})
+        answer = await client.post(path, json={"eventType": event})
         assert answer.json() == {"active": active}

@@ -3,8 +3,8 @@ from datetime import UTC, datetime
 import pytest
 
 from tarry.service.api.resources.messages.newest_first import (
-    FAR,
-    RECENT,
+    LATEST_IN_IDS,
+    LIST_SPAN,
     RecentQuery,
     filtered,
     recent_cut,
@@ -22,21 +22,21 @@ def at(seconds: float) -> datetime:
 @pytest.mark.parametrize(
     ("query", "after", "before"),
     [
-        (RecentQuery(), NOW - RECENT, None),
-        (RecentQuery(before=at(NOW - 9)), NOW - 9 - RECENT, NOW - 9),
-        (RecentQuery(after=at(NOW - 9)), NOW - 9, NOW - 9 + RECENT),
+        (RecentQuery(), NOW - LIST_SPAN, None),
+        (RecentQuery(before=at(NOW - 9)), NOW - 9 - LIST_SPAN, NOW - 9),
+        (RecentQuery(after=at(NOW - 9)), NOW - 9, NOW - 9 + LIST_SPAN),
         (RecentQuery(after=at(9), before=at(NOW)), 9, NOW),
-        (RecentQuery(iterator=MARK), NOW - 5 - RECENT, None),
-        (RecentQuery(iterator=f"-{MARK}"), None, NOW - 5 + RECENT),
-        (RecentQuery(iterator="other"), NOW - RECENT, None),
-        (RecentQuery(after=datetime(9999, 12, 31, tzinfo=UTC)), FAR, FAR),
+        (RecentQuery(iterator=MARK), NOW - 5 - LIST_SPAN, None),
+        (RecentQuery(iterator=f"-{MARK}"), None, NOW - 5 + LIST_SPAN),
+        (RecentQuery(iterator="other"), NOW - LIST_SPAN, None),
+        (RecentQuery(after=datetime(9999, 12, 31, tzinfo=UTC)), LATEST_IN_IDS, LATEST_IN_IDS),
     ],
 )
 def test_half_a_bound_becomes_two(
     query: RecentQuery, after: float | None, before: float | None
 ) -> None:
-    wanted = filtered(query, ids.MESSAGE, NOW)
-    assert (wanted.after, wanted.before) == (after, before)
+    chosen = filtered(query, ids.MESSAGE, NOW)
+    assert (chosen.after, chosen.before) == (after, before)
 
 
 @pytest.mark.parametrize(
@@ -59,5 +59,9 @@ def test_a_page_goes_from_the_newest_unless_only_a_beginning_is_known(
 
 def test_what_is_named_is_wanted() -> None:
     query = RecentQuery(channel="eu", tag="a", event_types=["x", "y"])
-    wanted = filtered(query, ids.MESSAGE, NOW)
-    assert (wanted.channel, wanted.tag, wanted.event_types) == ("eu", "a", ("x", "y"))
+    chosen = filtered(query, ids.MESSAGE, NOW)
+    assert (chosen.channel, chosen.tag, chosen.event_types) == (
+        "eu",
+        "a",
+        ("x", "y"),
+    )

@@ -33,7 +33,7 @@ async def test_what_is_forgotten_is_asked_for_again(hooks: Hooks) -> None:
 async def test_it_does_not_remember_without_end(
     hooks: Hooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tarry.service.api.resources.messages.send_cache.MOST", 1)
+    monkeypatch.setattr("tarry.service.api.resources.messages.send_cache.MOST_CACHED", 1)
     cache = SendCache(hooks.store)
     await cache.application(hooks.environment, "shop")
     shop = await hooks.application("shop")
@@ -61,6 +61,6 @@ async def test_what_payloads_have_to_fit_counts_soon(hooks: Hooks) -> None:
 async def test_without_a_schema_payloads_have_to_fit_nothing(
     hooks: Hooks, schemas: str | None
 ) -> None:
-    told = an_event_type("a", environment=hooks.environment, schemas=schemas, validates=True)
-    await hooks.store.create(told)
+    event_type = an_event_type("a", environment=hooks.environment, schemas=schemas, validates=True)
+    await hooks.store.create(event_type)
     assert await SendCache(hooks.store).schema(hooks.environment, "a") is None

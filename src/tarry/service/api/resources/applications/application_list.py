@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from tarry.service.api.http.operation import Group
 from tarry.service.api.http.paging import ApplicationMark, OrderedQuery, Page, cut, page
-from tarry.service.api.resources.applications.applications import ApplicationOut, written
+from tarry.service.api.resources.applications.applications import ApplicationOut, application_out
 from tarry.service.api.resources.call import Call
 from tarry.service.api.resources.endpoints.all_endpoints import all_endpoints
 from tarry.service.api.resources.endpoints.bodies import DISABLED
@@ -14,9 +14,9 @@ from tarry.service.model.application import Application
 from tarry.service.model.listing import Found
 from tarry.service.store.kinds import Applications
 
-LOOK = 1_000
+MOST_CHECKED = 1_000
 """The most applications that are checked for one filtered page: each check needs a query."""
-PLAY = frozenset({"play.svix.com", "api.play.svix.com"})
+PLAY_HOSTS = frozenset({"play.svix.com", "api.play.svix.com"})
 """The hosts of Svix Play, a public receiver for trying things out."""
 
 group = Group("Application", "v1.application")
@@ -47,36 +47,44 @@ async def list_applications(call: Call, query: ApplicationQuery) -> Page[Applica
     The `exclude_...` parameters leave out applications that have no endpoints, only disabled
     endpoints, or only endpoints at Svix Play.
     """
-    found = await _found(call, query)
-    return page(found.entries, query, written, lambda one: one.id, left_at=found.left_at)
+    listed = await _filtered(call, query)
+    return page(
+        listed.entries,
+        query,
+        application_out,
+        lambda application: application.id,
+        left_at=listed.left_at,
+    )
 
 
-async def _found(call: Call, query: ApplicationQuery) -> Found[Application]:
+async def _filtered(call: Call, query: ApplicationQuery) -> Found[Application]:
     """Read applications from the store until enough of them pass the filters for one page."""
-    asked, found, looked = cut(query), list[Application](), 0
+    part, passed, checked = cut(query), list[Application](), 0
     while True:
         applications = (
-            await call.hooks.store.page(Applications(call.who.environment), asked)
+            await call.hooks.store.page(Applications(call.caller.environment), part)
         ).entries
         if not query.excludes:
             return Found(applications)
-        way = applications[::-1] if asked.back else applications
-        found += [one for one in way if await _interests(call, query, one)]
-        looked += len(applications)
-        if len(applications) < asked.limit or len(found) >= asked.limit:
-            return Found(asked.in_order(found))
-        if looked >= LOOK:
-            return Found(asked.in_order(found), way[-1].id)
-        asked = replace(asked, mark=way[-1].id)
+        in_order = applications[::-1] if part.back else applications
+        passed += [
+            application for application in in_order if await _passes(call, query, application)
+        ]
+        checked += len(applications)
+        if len(applications) < part.limit or len(passed) >= part.limit:
+            return Found(part.in_order(passed))
+        if checked >= MOST_CHECKED:
+            return Found(part.in_order(passed), in_order[-1].id)
+        part = replace(part, mark=in_order[-1].id)
 
 
-async def _interests(call: Call, query: ApplicationQuery, application: Application) -> bool:
+async def _passes(call: Call, query: ApplicationQuery, application: Application) -> bool:
     """Return whether an application passes the filters; read only as many endpoints as needed."""
     empty, enabled, elsewhere = True, False, False
     async for endpoint in all_endpoints(call, application):
         empty = False
         enabled = enabled or endpoint.standing not in DISABLED
-        elsewhere = elsewhere or urlsplit(endpoint.url).hostname not in PLAY
+        elsewhere = elsewhere or urlsplit(endpoint.url).hostname not in PLAY_HOSTS
         if enabled and elsewhere:
             return True
     if empty:

@@ -12,7 +12,7 @@ from tarry.service.api.http.operation import CREATED, UPDATED, Group, Reply
 from tarry.service.api.http.problem import Invalid
 from tarry.service.api.http.times import Instant, instant
 from tarry.service.api.resources.call import Call
-from tarry.service.api.resources.upsert import changed_or_made, made_or_found
+from tarry.service.api.resources.upsert import change_or_create, create_or_find
 from tarry.service.model import ids
 from tarry.service.model.application import Application
 from tarry.service.store.kinds import Applications
@@ -73,39 +73,44 @@ async def create(call: Call, body: ApplicationIn, query: CreateQuery) -> Reply[A
 
     With `get_if_exists`, an existing application with the same uid is returned unchanged.
     """
-    new = made(call, body)
+    new = new_application(call, body)
     uid = body.uid
     if not query.get_if_exists or uid is None:
-        return Reply(written(await _kept(call, new)), CREATED)
-    reply = await made_or_found(
-        lambda: _kept(call, new),
-        lambda: call.hooks.store.get(Applications(call.who.environment), uid),
+        return Reply(application_out(await _stored(call, new)), CREATED)
+    reply = await create_or_find(
+        lambda: _stored(call, new),
+        lambda: call.hooks.store.get(Applications(call.caller.environment), uid),
     )
-    return Reply(written(reply.body), reply.status)
+    return Reply(application_out(reply.body), reply.status)
 
 
 @group.get("/app/{app_id}")
 async def get(call: Call) -> ApplicationOut:
     """Get an application."""
-    return written(await call.application())
+    return application_out(await call.application())
 
 
 @group.put("/app/{app_id}", needs=Need.CHANGE, also=(CREATED,))
 async def update(call: Call, body: ApplicationIn) -> Reply[ApplicationOut]:
     """Replace an application, or create it if it does not exist."""
     known_as = call.name("app_id", "application")
-    told = made(call, body)
-    said = {"name": told.name, "uid": told.uid, "rate": told.rate, "metadata": told.metadata}
+    described = new_application(call, body)
+    fields = {
+        "name": described.name,
+        "uid": described.uid,
+        "rate": described.rate,
+        "metadata": described.metadata,
+    }
 
     async def change() -> ApplicationOut:
-        return written(await changed(call, await call.application(), said))
+        return application_out(await changed(call, await call.application(), fields))
 
     async def make() -> ApplicationOut:
-        if call.who.application is not None:  # a key to one application cannot create others
+        if call.caller.application is not None:  # a key to one application cannot create others
             raise NotFound("application", known_as)
-        return written(await _kept(call, told))
+        return application_out(await _stored(call, described))
 
-    return await changed_or_made(change, make)
+    return await change_or_create(change, make)
 
 
 @group.patch("/app/{app_id}", needs=Need.CHANGE)
@@ -114,9 +119,9 @@ async def patch(call: Call, body: ApplicationPatch) -> ApplicationOut:
     stored = await call.application()
     rate = body.throttle_rate if body.throttle_rate is not UNSET else body.rate_limit
     metadata = {} if body.metadata is None else body.metadata
-    told = {"name": body.name, "uid": body.uid, "rate": rate, "metadata": metadata}
-    said = {field: value for field, value in told.items() if value is not UNSET}
-    return written(await changed(call, stored, said))
+    fields = {"name": body.name, "uid": body.uid, "rate": rate, "metadata": metadata}
+    changes = {field: value for field, value in fields.items() if value is not UNSET}
+    return application_out(await changed(call, stored, changes))
 
 
 @group.delete("/app/{app_id}", needs=Need.CHANGE)
@@ -127,12 +132,12 @@ async def delete(call: Call) -> None:
     _forget(call, stored)
 
 
-async def changed(call: Call, application: Application, said: Mapping[str, Any]) -> Application:
+async def changed(call: Call, application: Application, fields: Mapping[str, Any]) -> Application:
     """Change the given fields of an application; concurrent changes of other fields are kept."""
     new = await call.hooks.store.change(
         Applications(application.environment),
         application.id,
-        lambda stored: replace(stored, updated_at=call.now, **said),
+        lambda stored: replace(stored, updated_at=call.now, **fields),
     )
     _forget(call, application, new)
     return new
@@ -140,42 +145,42 @@ async def changed(call: Call, application: Application, said: Mapping[str, Any])
 
 def _forget(call: Call, *applications: Application) -> None:
     """Drop applications from the cache, because a uid may belong to another application now."""
-    for one in applications:
-        for known_as in (one.id, one.uid):
-            if known_as is not None:
-                call.send_cache.forget(one.environment, known_as)
+    for application in applications:
+        for name in (application.id, application.uid):
+            if name is not None:
+                call.send_cache.forget(application.environment, name)
 
 
-async def on_the_fly(call: Call, told: ApplicationIn) -> Application:
+async def on_the_fly(call: Call, body: ApplicationIn) -> Application:
     """Create the application whose uid is in the path, or return it if another caller just did."""
-    if told.uid != call.names["app_id"]:
-        said = f"it must be {call.names['app_id']!r}, as in the path"
-        raise Invalid(["body", "application", "uid"], said)
-    new = made(call, told)
-    return (await made_or_found(lambda: _kept(call, new), call.application)).body
+    if body.uid != call.names["app_id"]:
+        detail = f"it must be {call.names['app_id']!r}, as in the path"
+        raise Invalid(["body", "application", "uid"], detail)
+    new = new_application(call, body)
+    return (await create_or_find(lambda: _stored(call, new), call.application)).body
 
 
-async def _kept(call: Call, new: Application) -> Application:
+async def _stored(call: Call, new: Application) -> Application:
     await call.hooks.store.put(new)
     return new
 
 
-def made(call: Call, told: ApplicationIn) -> Application:
+def new_application(call: Call, body: ApplicationIn) -> Application:
     """Return a new application with the fields of a request."""
-    rate = told.throttle_rate or told.rate_limit
+    rate = body.throttle_rate or body.rate_limit
     return Application(
         id=call.new_id(ids.APPLICATION),
-        environment=call.who.environment,
-        name=told.name,
-        uid=told.uid,
+        environment=call.caller.environment,
+        name=body.name,
+        uid=body.uid,
         rate=None if rate is None else float(rate),
-        metadata=told.metadata or {},
+        metadata=body.metadata or {},
         created_at=call.now,
         updated_at=call.now,
     )
 
 
-def written(application: Application) -> ApplicationOut:
+def application_out(application: Application) -> ApplicationOut:
     """Return an application as a response shows it."""
     rate = None if application.rate is None else max(1, round(application.rate))
     return ApplicationOut(

@@ -73,10 +73,10 @@ async def dashboard_access(call: Call) -> PortalAccessOut:
 @group.post("/auth/logout", needs=Need.LOOK, tenants=True)
 async def logout(call: Call) -> None:
     """Revoke the token of this request."""
-    if call.who.application is None:
-        said = "only tokens to one application log out; keys are revoked: DELETE /api/v1/key/{id}"
-        raise Invalid(["header", "authorization"], said)
-    await call.hooks.revoke_key(call.who.key)
+    if call.caller.application is None:
+        detail = "only tokens to one application log out; keys are revoked: DELETE /api/v1/key/{id}"
+        raise Invalid(["header", "authorization"], detail)
+    await call.hooks.revoke_key(call.caller.key)
 
 
 @group.post("/auth/app/{app_id}/expire-all", needs=Need.CHANGE)

@@ -11,8 +11,8 @@ from tarry.service.api.resources.applications import applications
 from tarry.service.api.resources.call import Call
 from tarry.service.model.application import Application
 
-WAY = "/app/{app_id}/quota"
-MOST = 2**53 - 1
+PATH = "/app/{app_id}/quota"
+MOST_WAITING = 2**53 - 1
 """The largest integer that every JSON parser reads exactly."""
 
 group = Group("Quota", "v1.quota")
@@ -28,7 +28,7 @@ class Source(StrEnum):
 class QuotaIn(Struct, rename="camel"):
     """The most deliveries that may wait; 0 refuses all messages."""
 
-    most_waiting: Annotated[int, Meta(ge=0, le=MOST)]
+    most_waiting: Annotated[int, Meta(ge=0, le=MOST_WAITING)]
 
 
 class QuotaOut(Struct, rename="camel"):
@@ -38,20 +38,20 @@ class QuotaOut(Struct, rename="camel"):
     most_waiting: int | None
 
 
-@group.get(WAY)
+@group.get(PATH)
 async def get(call: Call) -> QuotaOut:
     """Get an application's quota: the most deliveries that may wait."""
     return _effective(call, await call.application())
 
 
-@group.put(WAY, needs=Need.CHANGE)
+@group.put(PATH, needs=Need.CHANGE)
 async def put(call: Call, body: QuotaIn) -> QuotaOut:
     """Set an application's quota; messages beyond it are refused with 429."""
-    said = {"most_waiting": body.most_waiting}
-    return _effective(call, await applications.changed(call, await call.application(), said))
+    fields = {"most_waiting": body.most_waiting}
+    return _effective(call, await applications.changed(call, await call.application(), fields))
 
 
-@group.delete(WAY, needs=Need.CHANGE)
+@group.delete(PATH, needs=Need.CHANGE)
 async def delete(call: Call) -> None:
     """Remove an application's own quota, so that the server's setting applies."""
     await applications.changed(call, await call.application(), {"most_waiting": None})

@@ -16,8 +16,7 @@ from tarry.service.api.resources.attempts.statuses import (
     text_of,
 )
 from tarry.service.api.resources.call import Call
-from tarry.service.api.resources.messages.bodies import MessageOut, Name
-from tarry.service.api.resources.messages.bodies import written as written_message
+from tarry.service.api.resources.messages.bodies import MessageOut, Name, message_out
 from tarry.service.api.resources.messages.newest_first import RecentQuery, filtered, recent_cut
 from tarry.service.model import ids
 from tarry.service.model.attempt import Attempt, Trigger
@@ -96,17 +95,19 @@ class Empty(Struct):
 async def list_by_endpoint(call: Call, query: ToEndpointQuery) -> Page[AttemptOut]:
     """List the attempts to an endpoint, newest first."""
     endpoint = await call.endpoint(await call.application())
-    wanted = _wanted(call, query)
-    if wanted is None:
-        return _nothing()
-    found = await call.hooks.store.page(AttemptsTo(endpoint, wanted), recent_cut(query))
+    attempt_filter = _attempt_filter(call, query)
+    if attempt_filter is None:
+        return _empty_page()
+    listed = await call.hooks.store.page(AttemptsTo(endpoint, attempt_filter), recent_cut(query))
 
     def shown(pair: tuple[Attempt, Message]) -> AttemptOut:
         attempt, message = pair
-        said = written_message(message, with_content=False) if query.with_msg else None
-        return written(attempt, endpoint.id, with_content=query.with_content, message=said)
+        shown_message = message_out(message, with_content=False) if query.with_msg else None
+        return attempt_out(
+            attempt, endpoint.id, with_content=query.with_content, message=shown_message
+        )
 
-    return page(found.entries, query, shown, _mark, left_at=found.left_at)
+    return page(listed.entries, query, shown, _mark, left_at=listed.left_at)
 
 
 @group.get("/app/{app_id}/attempt/msg/{msg_id}")
@@ -131,17 +132,17 @@ async def list_of_delivery(call: Call, query: OfMessageQuery) -> Page[AttemptOut
 async def get(call: Call, query: ExpandedQuery) -> AttemptOut:  # noqa: ARG001  an attempt is never Canceled
     """Get an attempt."""
     message = await call.message(await call.application())
-    known_as = call.name("attempt_id", "attempt")
-    attempt, endpoint = await call.hooks.store.get(AttemptsOf(message.id), known_as)
-    return written(attempt, endpoint.id)
+    attempt_id = call.name("attempt_id", "attempt")
+    attempt, endpoint = await call.hooks.store.get(AttemptsOf(message.id), attempt_id)
+    return attempt_out(attempt, endpoint.id)
 
 
 @group.delete("/app/{app_id}/msg/{msg_id}/attempt/{attempt_id}/content", needs=Need.CHANGE)
 async def expunge_content(call: Call) -> None:
     """Delete the stored response of an attempt."""
     message = await call.message(await call.application())
-    known_as = call.name("attempt_id", "attempt")
-    await call.hooks.store.expunge(AttemptsOf(message.id), known_as)
+    attempt_id = call.name("attempt_id", "attempt")
+    await call.hooks.store.expunge(AttemptsOf(message.id), attempt_id)
 
 
 @group.post(
@@ -165,28 +166,30 @@ async def resend(call: Call) -> Empty:
     return Empty()
 
 
-async def _of_message(call: Call, query: OfMessageQuery, at: str | None) -> Page[AttemptOut]:
+async def _of_message(call: Call, query: OfMessageQuery, endpoint: str | None) -> Page[AttemptOut]:
     application = await call.application()
     message = await call.message(application)
-    lane = None if at is None else (await call.hooks.store.get(Endpoints(application.id), at)).lane
-    wanted = _wanted(call, query, lane)
-    if wanted is None:
-        return _nothing()
-    found = await call.hooks.store.page(AttemptsOf(message.id, wanted), recent_cut(query))
+    lane: int | None = None
+    if endpoint is not None:
+        lane = (await call.hooks.store.get(Endpoints(application.id), endpoint)).lane
+    attempt_filter = _attempt_filter(call, query, lane)
+    if attempt_filter is None:
+        return _empty_page()
+    listed = await call.hooks.store.page(AttemptsOf(message.id, attempt_filter), recent_cut(query))
     return page(
-        found.entries,
+        listed.entries,
         query,
-        lambda pair: written(pair[0], pair[1].id, with_content=query.with_content),
+        lambda pair: attempt_out(pair[0], pair[1].id, with_content=query.with_content),
         _mark,
-        left_at=found.left_at,
+        left_at=listed.left_at,
     )
 
 
-def _nothing() -> Page[AttemptOut]:
+def _empty_page() -> Page[AttemptOut]:
     return Page(data=[], iterator=None, prev_iterator=None, done=True)
 
 
-def _wanted(
+def _attempt_filter(
     call: Call, query: ToEndpointQuery | OfMessageQuery, lane: int | None = None
 ) -> AttemptFilter | None:
     """Return the filter of a query; None for a status that no attempt has.
@@ -208,7 +211,7 @@ def _mark(pair: tuple[Attempt, object]) -> str:
     return pair[0].id
 
 
-def written(
+def attempt_out(
     attempt: Attempt,
     endpoint: str,
     *,

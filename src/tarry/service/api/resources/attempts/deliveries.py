@@ -4,10 +4,9 @@ from msgspec.structs import asdict
 
 from tarry.service.api.http.operation import Group
 from tarry.service.api.http.paging import EndpointMark, ListQuery, MessageMark, Page, cut, page
-from tarry.service.api.http.times import Instant
-from tarry.service.api.http.times import written as written_at
+from tarry.service.api.http.times import Instant, instant_or_none
 from tarry.service.api.resources.attempts.statuses import (
-    SHOWN,
+    SHOWN_STATES,
     MessageStatus,
     StatusText,
     deliveries,
@@ -15,11 +14,9 @@ from tarry.service.api.resources.attempts.statuses import (
     text_of,
 )
 from tarry.service.api.resources.call import Call
-from tarry.service.api.resources.endpoints.bodies import EndpointOut
-from tarry.service.api.resources.endpoints.bodies import written as written_endpoint
+from tarry.service.api.resources.endpoints.bodies import EndpointOut, endpoint_out
 from tarry.service.api.resources.endpoints.lanes import lane_of
-from tarry.service.api.resources.messages.bodies import MessageOut
-from tarry.service.api.resources.messages.bodies import written as written_message
+from tarry.service.api.resources.messages.bodies import MessageOut, message_out
 from tarry.service.api.resources.messages.newest_first import RecentQuery, filtered, recent_cut
 from tarry.service.explain import waits
 from tarry.service.model import ids
@@ -73,22 +70,24 @@ async def list_attempted_messages(call: Call, query: AttemptedQuery) -> Page[End
     """
     endpoint = await call.endpoint(await call.application())
     expanded = query.expanded_statuses
-    wanted = deliveries(query.status, filtered(query, ids.MESSAGE, call.now), expanded=expanded)
-    found = await call.hooks.store.page(DeliveriesTo(endpoint, wanted), recent_cut(query))
-    waiting = any(delivery.state in LIVE for _, delivery in found.entries)
+    delivery_filter = deliveries(
+        query.status, filtered(query, ids.MESSAGE, call.now), expanded=expanded
+    )
+    listed = await call.hooks.store.page(DeliveriesTo(endpoint, delivery_filter), recent_cut(query))
+    waiting = any(delivery.state in LIVE for _, delivery in listed.entries)
     lane = await lane_of(call, endpoint) if waiting else None
 
     def shown(pair: tuple[Message, Delivery]) -> EndpointMessageOut:
         message, delivery = pair
         status = status_of(delivery, expanded=expanded)
         return EndpointMessageOut(
-            **asdict(written_message(message, with_content=query.with_content)),
+            **asdict(message_out(message, with_content=query.with_content)),
             status=status,
             status_text=text_of(status),
             next_attempt=_next(delivery, lane, call.now),
         )
 
-    return page(found.entries, query, shown, lambda pair: pair[0].id, left_at=found.left_at)
+    return page(listed.entries, query, shown, lambda pair: pair[0].id, left_at=listed.left_at)
 
 
 @group.get("/app/{app_id}/msg/{msg_id}/endpoint")
@@ -100,17 +99,17 @@ async def list_attempted_destinations(
     Endpoints that were deleted after the message was sent are included.
     """
     message = await call.message(await call.application())
-    asked = cut(query)
-    low, high = asked.between(FIRST, LAST)
-    there = [
+    part = cut(query)
+    low, high = part.between(FIRST, LAST)
+    in_range = [
         (endpoint, delivery)
         for endpoint, delivery in await call.hooks.deliveries(message)
-        if low < endpoint.id < high and delivery.state in SHOWN
+        if low < endpoint.id < high and delivery.state in SHOWN_STATES
     ]
-    found = there[-asked.limit :] if query.back else there[: asked.limit]
+    listed = in_range[-part.limit :] if query.back else in_range[: part.limit]
     lanes = {
         endpoint.id: await lane_of(call, endpoint)
-        for endpoint, delivery in found
+        for endpoint, delivery in listed
         if delivery.state in LIVE
     }
 
@@ -118,13 +117,13 @@ async def list_attempted_destinations(
         endpoint, delivery = pair
         status = status_of(delivery, expanded=query.expanded_statuses)
         return MessageEndpointOut(
-            **asdict(written_endpoint(endpoint)),
+            **asdict(endpoint_out(endpoint)),
             status=status,
             status_text=text_of(status),
             next_attempt=_next(delivery, lanes.get(endpoint.id), call.now),
         )
 
-    return page(found, query, shown, lambda pair: pair[0].id)
+    return page(listed, query, shown, lambda pair: pair[0].id)
 
 
 def _next(
@@ -135,4 +134,4 @@ def _next(
         return None
     row, origins = lane
     _, goes_at = waits(delivery, row, now=now, origins=origins)
-    return written_at(goes_at)
+    return instant_or_none(goes_at)

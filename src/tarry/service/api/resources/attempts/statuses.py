@@ -48,7 +48,7 @@ class StatusClass(IntEnum):
 
 
 _STOPPED = frozenset({State.CANCELLED, State.DISCARDED})
-SHOWN = frozenset(State) - {State.SKIPPED}
+SHOWN_STATES = frozenset(State) - {State.SKIPPED}
 """The states of deliveries in lists. A skipped delivery is left out: its endpoint was disabled."""
 
 
@@ -87,7 +87,7 @@ def deliveries(
 
 
 _STATES: dict[MessageStatus | None, frozenset[State]] = {
-    None: SHOWN,
+    None: SHOWN_STATES,
     MessageStatus.SUCCESS: frozenset({State.DELIVERED}),
     MessageStatus.FAIL: frozenset({State.FAILED}),
     MessageStatus.CANCELED: _STOPPED,

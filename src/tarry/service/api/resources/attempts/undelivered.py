@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from tarry.service.api.http.operation import Group
-from tarry.service.api.http.paging import MOST, Page
-from tarry.service.api.http.times import Instant, instant
-from tarry.service.api.http.times import written as written_at
+from tarry.service.api.http.paging import MOST_PER_PAGE, Page
+from tarry.service.api.http.times import Instant, instant, instant_or_none
 from tarry.service.api.resources.call import Call
 from tarry.service.api.resources.endpoints.lanes import lane_of
 from tarry.service.api.resources.messages.bodies import Name
@@ -19,22 +18,22 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import LaneRow
 from tarry.service.store.kinds import Endpoints, Undelivered, UndeliveredIn
 
-LOOKS = 20
+MOST_QUERIES = 20
 """The most queries to the store for one page; after them the page is returned, even if empty."""
-END = 10**15 - 1
+END_OF_LANE = 10**15 - 1
 """A sequence number after all deliveries of a lane; it fits into an iterator."""
 
 group = Group("Undelivered", "v1.undelivered")
 
-Place = tuple[int, int]
+Position = tuple[int, int]
 Pair = tuple[Endpoint, Delivery]
-Ask = Callable[[Place], Awaitable[list[Pair]]]
+Read = Callable[[Position], Awaitable[list[Pair]]]
 
 
 class UndeliveredQuery(Struct, kw_only=True):
     """Which deliveries to list; a page may have fewer than `limit` although more follow."""
 
-    limit: Annotated[int, Meta(ge=1, le=MOST)] = 50
+    limit: Annotated[int, Meta(ge=1, le=MOST_PER_PAGE)] = 50
     iterator: Annotated[str, Meta(pattern=r"^[0-9]{1,15}\.[0-9]{1,15}\Z")] | None = None
     state: Literal["ready", "waiting", "failed", "live"] | None = None
     """`live` means `ready` or `waiting`."""
@@ -43,7 +42,7 @@ class UndeliveredQuery(Struct, kw_only=True):
     """List only the first delivery of each endpoint, to find out which endpoints have any."""
 
     @property
-    def after(self) -> Place:
+    def after(self) -> Position:
         """The lane and sequence number after which the page starts."""
         lane, _, seq = (self.iterator or "0.0").partition(".")
         return int(lane), int(seq)
@@ -76,9 +75,11 @@ class UndeliveredOut(Struct, rename="camel", kw_only=True):
 @group.get("/undelivered", name="list")
 async def list_undelivered(call: Call, query: UndeliveredQuery) -> Page[UndeliveredOut]:
     """List the waiting and failed deliveries of the environment."""
-    environment, store = call.who.environment, call.hooks.store
+    environment, store = call.caller.environment, call.hooks.store
     return await _page(
-        call, query, lambda after: store.read(UndeliveredIn(environment, after=after, limit=MOST))
+        call,
+        query,
+        lambda after: store.read(UndeliveredIn(environment, after=after, limit=MOST_PER_PAGE)),
     )
 
 
@@ -92,35 +93,37 @@ async def list_of_application(call: Call, query: OfApplicationQuery) -> Page[Und
     return await _page(
         call,
         query,
-        lambda after: store.read(Undelivered(application.id, lane=lane, after=after, limit=MOST)),
+        lambda after: store.read(
+            Undelivered(application.id, lane=lane, after=after, limit=MOST_PER_PAGE)
+        ),
     )
 
 
-async def _page(call: Call, query: UndeliveredQuery, ask: Ask) -> Page[UndeliveredOut]:
+async def _page(call: Call, query: UndeliveredQuery, read: Read) -> Page[UndeliveredOut]:
     """Read deliveries from the store until enough of them match the query for one page."""
-    shown, after, more = list[UndeliveredOut](), query.after, True
+    shown, after, is_more = list[UndeliveredOut](), query.after, True
     lanes: dict[str, tuple[LaneRow, list[bytes]]] = {}
-    for _ in range(LOOKS):
-        piece = await ask(after)
-        more = len(piece) == MOST
-        for number, (endpoint, delivery) in enumerate(piece):
-            if after == (delivery.lane, END):
+    for _ in range(MOST_QUERIES):
+        pairs = await read(after)
+        is_more = len(pairs) == MOST_PER_PAGE
+        for number, (endpoint, delivery) in enumerate(pairs):
+            if after == (delivery.lane, END_OF_LANE):
                 continue
             after = delivery.lane, delivery.seq
             if endpoint.id not in lanes:
                 lanes[endpoint.id] = await lane_of(call, endpoint)
-            one = _written(endpoint, delivery, *lanes[endpoint.id], now=call.now)
-            fits = _fits(query, one)
-            shown += [one] if fits else []
+            delivery_out = _undelivered_out(endpoint, delivery, *lanes[endpoint.id], now=call.now)
+            fits = _fits(query, delivery_out)
+            shown += [delivery_out] if fits else []
             if _is_enough(query, lanes[endpoint.id][0], fits=fits):
-                after = delivery.lane, END
+                after = delivery.lane, END_OF_LANE
             if len(shown) == query.limit:
-                more = more or number + 1 < len(piece)
+                is_more = is_more or number + 1 < len(pairs)
                 break
-        if not more or len(shown) == query.limit:
+        if not is_more or len(shown) == query.limit:
             break
-    mark = f"{after[0]}.{after[1]}" if shown or more else None
-    return Page(data=shown, iterator=mark, prev_iterator=None, done=not more)
+    mark = f"{after[0]}.{after[1]}" if shown or is_more else None
+    return Page(data=shown, iterator=mark, prev_iterator=None, done=not is_more)
 
 
 def _accepted_at(delivery: Delivery) -> float:
@@ -138,12 +141,16 @@ def _is_enough(query: UndeliveredQuery, row: LaneRow, *, fits: bool) -> bool:
     return query.first_of_each if fits else query.state == "live" and row.waiting == 0
 
 
-def _fits(query: UndeliveredQuery, one: UndeliveredOut) -> bool:
-    wanted = one.state in LIVE if query.state == "live" else query.state in (None, one.state)
-    return wanted and query.reason in (None, one.reason)
+def _fits(query: UndeliveredQuery, delivery_out: UndeliveredOut) -> bool:
+    has_state = (
+        delivery_out.state in LIVE
+        if query.state == "live"
+        else query.state in (None, delivery_out.state)
+    )
+    return has_state and query.reason in (None, delivery_out.reason)
 
 
-def _written(
+def _undelivered_out(
     endpoint: Endpoint, delivery: Delivery, row: LaneRow, origins: list[bytes], *, now: float
 ) -> UndeliveredOut:
     reason, goes_at = delivery.reason, None
@@ -155,9 +162,9 @@ def _written(
         msg_id=delivery.message,
         state=delivery.state,
         reason=reason,
-        next_at=written_at(goes_at),
+        next_at=instant_or_none(goes_at),
         attempts=delivery.attempts,
         tries=delivery.tries,
         accepted_at=instant(_accepted_at(delivery)),
-        ended_at=written_at(delivery.ended_at),
+        ended_at=instant_or_none(delivery.ended_at),
     )

@@ -157,12 +157,12 @@ def part(body: EndpointPatch, stored: Standing) -> EndpointFields:
         "rate": float(rate) if isinstance(rate, int) else rate,
         "metadata": {} if body.metadata is None else body.metadata,
     }
-    told = {name: value for name, value in fields.items() if value is not UNSET}
-    told |= _own(body) | _standing(body.standing, stored, disabled=body.disabled)
-    return cast("EndpointFields", told)  # the keys are its fields
+    changes = {name: value for name, value in fields.items() if value is not UNSET}
+    changes |= _own(body) | _standing(body.standing, stored, disabled=body.disabled)
+    return cast("EndpointFields", changes)  # the keys are its fields
 
 
-def written(endpoint: Endpoint) -> EndpointOut:
+def endpoint_out(endpoint: Endpoint) -> EndpointOut:
     """Return an endpoint as a response shows it."""
     rate = None if endpoint.rate is None else max(1, round(endpoint.rate))
     return EndpointOut(
@@ -193,8 +193,8 @@ def _once(names: list[str] | UnsetType | None) -> tuple[str, ...] | UnsetType | 
 
 
 def _own(body: Own) -> dict[str, Any]:
-    told = {"concurrency": body.concurrency, "fifo": body.fifo, "blocking": body.blocking}
-    return {name: value for name, value in told.items() if value is not UNSET}
+    fields = {"concurrency": body.concurrency, "fifo": body.fifo, "blocking": body.blocking}
+    return {name: value for name, value in fields.items() if value is not UNSET}
 
 
 def _disabled(body: EndpointUpdate, stored: Standing) -> bool | UnsetType:

@@ -37,15 +37,18 @@ async def hooks_with_notices(
         by = {"trigger": "manual"}  # only said of `disabled`: other kinds are always manual
         return [
             Notice(
-                id=known_as,
+                id=notice_id,
                 application=after.application,
                 endpoint=after.id,
-                kind=one,
-                facts={"endpoint_uid": uid, **(by if one == "endpoint.disabled" else {})},
+                kind=kind_of_notice,
+                facts={
+                    "endpoint_uid": uid,
+                    **(by if kind_of_notice == "endpoint.disabled" else {}),
+                },
                 at=call.now,
             )
-            for known_as, one in zip(new, kinds, strict=True)
-            if one is not None
+            for notice_id, kind_of_notice in zip(new, kinds, strict=True)
+            if kind_of_notice is not None
         ]
 
     return call.hooks.noting(noted)
@@ -63,7 +66,7 @@ def _turned(before: Endpoint | None, after: Endpoint) -> str | None:
 
 async def _listens(call: Call) -> bool:
     """Return whether the environment uses operational webhooks."""
-    hidden = operational.hidden(call.who.environment)
+    hidden = operational.hidden(call.caller.environment)
     try:
         await call.hooks.store.get(Applications(hidden), operational.UID)
     except NotFound:

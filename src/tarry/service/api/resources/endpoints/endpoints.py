@@ -15,20 +15,20 @@ from tarry.service.api.resources.endpoints.bodies import (
     EndpointOut,
     EndpointPatch,
     EndpointUpdate,
+    endpoint_out,
     part,
     whole,
-    written,
 )
 from tarry.service.api.resources.endpoints.change_notices import hooks_with_notices
 from tarry.service.api.resources.endpoints.secrets import prefixed
 from tarry.service.api.resources.event_types.event_types import sees
-from tarry.service.api.resources.upsert import changed_or_made
+from tarry.service.api.resources.upsert import change_or_create
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.store.kinds import Endpoints, EventTypes
 from tarry.service.wire.secret import check_secret
 
-WAY = "/app/{app_id}/endpoint"
+PATH = "/app/{app_id}/endpoint"
 
 group = Group("Endpoint", "v1.endpoint")
 
@@ -39,27 +39,27 @@ class EndpointQuery(OrderedQuery, kw_only=True):
     iterator: EndpointMark | None = None
 
 
-@group.get(WAY, name="list")
+@group.get(PATH, name="list")
 async def list_endpoints(call: Call, query: EndpointQuery) -> Page[EndpointOut]:
     """List an application's endpoints, newest first."""
     return await listed(call, await call.application(), query)
 
 
-@group.post(WAY, needs=Need.ENDPOINTS, status=CREATED)
+@group.post(PATH, needs=Need.ENDPOINTS, status=CREATED)
 async def create(call: Call, body: EndpointIn) -> EndpointOut:
     """Create an endpoint: a URL that receives the application's messages."""
     application = await call.application()
     await check_types(call, body.types)
-    return written(await added(call, application, body))
+    return endpoint_out(await added(call, application, body))
 
 
-@group.get(WAY + "/{endpoint_id}")
+@group.get(PATH + "/{endpoint_id}")
 async def get(call: Call) -> EndpointOut:
     """Get an endpoint."""
-    return written(await call.endpoint(await call.application()))
+    return endpoint_out(await call.endpoint(await call.application()))
 
 
-@group.put(WAY + "/{endpoint_id}", needs=Need.ENDPOINTS, also=(CREATED,))
+@group.put(PATH + "/{endpoint_id}", needs=Need.ENDPOINTS, also=(CREATED,))
 async def update(call: Call, body: EndpointUpdate) -> Reply[EndpointOut]:
     """Replace an endpoint's settings, or create it if it does not exist."""
     application = await call.application()
@@ -71,19 +71,19 @@ async def update(call: Call, body: EndpointUpdate) -> Reply[EndpointOut]:
     return await put(call, application, body)
 
 
-@group.patch(WAY + "/{endpoint_id}", needs=Need.ENDPOINTS)
+@group.patch(PATH + "/{endpoint_id}", needs=Need.ENDPOINTS)
 async def patch(call: Call, body: EndpointPatch) -> EndpointOut:
     """Change some fields of an endpoint; they apply to waiting deliveries too."""
     application = await call.application()
     stored = await call.endpoint(application)
     await check_types(call, None if body.types is UNSET else body.types, stored.event_types)
     url = None if body.url is UNSET else check_url(call, body.url)
-    told = part(body, stored.standing)
+    fields = part(body, stored.standing)
     hooks = await hooks_with_notices(call, application, "endpoint.updated")
-    return written(await hooks.change_endpoint(stored, url=url, **told))
+    return endpoint_out(await hooks.change_endpoint(stored, url=url, **fields))
 
 
-@group.delete(WAY + "/{endpoint_id}", needs=Need.ENDPOINTS)
+@group.delete(PATH + "/{endpoint_id}", needs=Need.ENDPOINTS)
 async def delete(call: Call) -> None:
     """Delete an endpoint and discard its waiting deliveries."""
     await removed(call, await call.application())
@@ -91,9 +91,9 @@ async def delete(call: Call) -> None:
 
 async def listed(call: Call, application: Application, query: EndpointQuery) -> Page[EndpointOut]:
     """Return a page of an application's endpoints."""
-    asked = cut(query, descending=True)
-    endpoints = (await call.hooks.store.page(Endpoints(application.id), asked)).entries
-    return page(endpoints, query, written, lambda one: one.id)
+    wanted = cut(query, descending=True)
+    endpoints = (await call.hooks.store.page(Endpoints(application.id), wanted)).entries
+    return page(endpoints, query, endpoint_out, lambda endpoint: endpoint.id)
 
 
 async def added(call: Call, application: Application, body: EndpointUpdate) -> Endpoint:
@@ -109,21 +109,21 @@ async def added(call: Call, application: Application, body: EndpointUpdate) -> E
 
 async def put(call: Call, application: Application, body: EndpointUpdate) -> Reply[EndpointOut]:
     """Replace the settings of the endpoint that the path names, or create it."""
-    known_as = call.name("endpoint_id", "endpoint")
+    name = call.name("endpoint_id", "endpoint")
     check_url(call, body.url)
 
     async def change() -> EndpointOut:
-        stored = await call.hooks.store.get(Endpoints(application.id), known_as)
+        stored = await call.hooks.store.get(Endpoints(application.id), name)
         if body.secret is not None:  # not used, but a wrong one must not be accepted
             check_secret(prefixed(body.secret))
         hooks = await hooks_with_notices(call, application, "endpoint.updated")
-        told = whole(body, stored.standing)
-        return written(await hooks.change_endpoint(stored, url=body.url, **told))
+        fields = whole(body, stored.standing)
+        return endpoint_out(await hooks.change_endpoint(stored, url=body.url, **fields))
 
     async def make() -> EndpointOut:
-        return written(await added(call, application, body))
+        return endpoint_out(await added(call, application, body))
 
-    return await changed_or_made(change, make)
+    return await change_or_create(change, make)
 
 
 async def removed(call: Call, application: Application) -> None:
@@ -153,17 +153,17 @@ async def check_types(
     for name in has or ():
         new.pop(name, None)
     # One query at a time: a thousand at once would delay all other requests.
-    missing = [name for name in new if not await _is_there(call, name)]
+    missing = [name for name in new if not await _exists(call, name)]
     if missing:
-        said = f"these types of events are not there: {', '.join(missing)}"
+        detail = f"these types of events are not there: {', '.join(missing)}"
         how = "make them first: POST /api/v1/event-type, or `tarry event-type create`"
-        raise Invalid(["body", "eventTypes"], f"{said}; {how}")
+        raise Invalid(["body", "eventTypes"], f"{detail}; {how}")
 
 
-async def _is_there(call: Call, event_type: str) -> bool:
+async def _exists(call: Call, event_type: str) -> bool:
     """Return whether an event type exists, is not archived, and is visible to the caller."""
     try:
-        stored = await call.hooks.store.get(EventTypes(call.who.environment), event_type)
+        stored = await call.hooks.store.get(EventTypes(call.caller.environment), event_type)
     except NotFound:
         return False
     return sees(call, stored) and not stored.archived

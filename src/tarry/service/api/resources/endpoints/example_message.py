@@ -12,7 +12,7 @@ from tarry.service.api.http.problem import BadRequest, Invalid
 from tarry.service.api.resources.call import Call
 from tarry.service.api.resources.event_types.event_types import KIND, sees
 from tarry.service.api.resources.event_types.schemas import example
-from tarry.service.api.resources.messages.bodies import MessageOut, Name, written
+from tarry.service.api.resources.messages.bodies import MessageOut, Name, message_out
 from tarry.service.model.message import Accepted, NewMessage
 from tarry.service.store.kinds import EventTypes
 
@@ -48,24 +48,24 @@ async def send_example(call: Call, body: ExampleIn) -> MessageOut:
     (result,) = await call.hooks.send_many([NewMessage(message, only=endpoint.id)])
     if not isinstance(result, Accepted):
         raise result
-    return written(result.message, with_content=True)
+    return message_out(result.message, with_content=True)
 
 
 async def _payload(call: Call, body: ExampleIn) -> bytes:
     if body.payload is not None:
         if not call.may(Need.SEND):
-            said = "this key may send the examples that are there, but none of its own"
-            raise Invalid(["body", "payload"], said)
+            detail = "this key may send the examples that are there, but none of its own"
+            raise Invalid(["body", "payload"], detail)
         return msgspec.json.encode(body.payload)
     if body.event_type in PINGS:
         return PING
-    event_type = await call.hooks.store.get(EventTypes(call.who.environment), body.event_type)
+    event_type = await call.hooks.store.get(EventTypes(call.caller.environment), body.event_type)
     if not sees(call, event_type):
         raise NotFound(KIND, body.event_type)
     chosen = None
     if event_type.schemas is not None:
         chosen = example(event_type.schemas, body.example_index or 0)
     if chosen is None:
-        said = "the newest schema of this type of events has no example that is an object"
-        raise BadRequest("invalid_scheme", said)
+        detail = "the newest schema of this type of events has no example that is an object"
+        raise BadRequest("invalid_scheme", detail)
     return chosen

@@ -12,7 +12,7 @@ from tarry.service.api.resources.endpoints.change_notices import hooks_with_noti
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
 
-WAY = "/app/{app_id}/endpoint/{endpoint_id}/headers"
+PATH = "/app/{app_id}/endpoint/{endpoint_id}/headers"
 SENSITIVE = frozenset(
     {
         "authorization",
@@ -52,19 +52,19 @@ class HeadersOut(Struct, kw_only=True):
     sensitive: list[str]
 
 
-@group.get(WAY)
+@group.get(PATH)
 async def get_headers(call: Call) -> HeadersOut:
     """Get the headers that are added to every request to an endpoint."""
     return shown(call, await call.endpoint(await call.application()))
 
 
-@group.put(WAY, needs=Need.ENDPOINTS)
+@group.put(PATH, needs=Need.ENDPOINTS)
 async def update_headers(call: Call, body: HeadersIn) -> None:
     """Replace the headers that are added to every request to an endpoint."""
     await put(call, await call.application(), body)
 
 
-@group.patch(WAY, needs=Need.ENDPOINTS)
+@group.patch(PATH, needs=Need.ENDPOINTS)
 async def patch_headers(call: Call, body: HeadersPatch) -> None:
     """Set or remove some of the headers that are added to every request to an endpoint."""
     application = await call.application()

@@ -9,12 +9,10 @@ from tarry.core.pace import Phase
 from tarry.service.api.http.access import Need
 from tarry.service.api.http.operation import Group
 from tarry.service.api.http.problem import BadRequest
-from tarry.service.api.http.times import Instant
-from tarry.service.api.http.times import written as written_at
+from tarry.service.api.http.times import Instant, instant_or_none
 from tarry.service.api.resources.attempts.statuses import STATE_OF_STATUS
 from tarry.service.api.resources.call import Call
-from tarry.service.api.resources.endpoints.bodies import EndpointOut
-from tarry.service.api.resources.endpoints.bodies import written as written_endpoint
+from tarry.service.api.resources.endpoints.bodies import EndpointOut, endpoint_out
 from tarry.service.api.resources.endpoints.change_notices import hooks_with_notices
 from tarry.service.explain import Scope, origins_of, outlook
 from tarry.service.model.delivery import Reason, State
@@ -24,7 +22,7 @@ from tarry.service.model.listing import AttemptFilter, Cut
 from tarry.service.model.words import LANES, REASONS, STATES, Words, lane_state, state_of
 from tarry.service.store.kinds import AttemptsTo
 
-WAY = "/app/{app_id}/endpoint/{endpoint_id}"
+PATH = "/app/{app_id}/endpoint/{endpoint_id}"
 
 group = Group("Lane", "v1.lane")
 
@@ -98,16 +96,16 @@ class VocabularyOut(Struct, rename="camel", kw_only=True):
     lanes: list[WordsOut]
 
 
-@group.get(WAY + "/lane")
+@group.get(PATH + "/lane")
 async def get(call: Call) -> LaneOut:
     """Get the state of sending to an endpoint."""
-    return await _looked_at(call, await call.endpoint(await call.application()))
+    return await _lane_out(call, await call.endpoint(await call.application()))
 
 
-async def _looked_at(call: Call, endpoint: Endpoint) -> LaneOut:
+async def _lane_out(call: Call, endpoint: Endpoint) -> LaneOut:
     row, origins = await lane_of(call, endpoint)
     ahead = outlook(row, now=call.now, origins=origins)
-    is_tenant = call.who.application is not None  # who must not learn about others at its host
+    is_tenant = call.caller.application is not None  # who must not learn about others at its host
     scope = Scope.ENDPOINT if is_tenant and ahead.scope is Scope.ORIGIN else ahead.scope
     standing = row.endpoint.standing
     is_normal = standing is Standing.ENABLED and ahead.phase is Phase.CLOSED
@@ -121,13 +119,13 @@ async def _looked_at(call: Call, endpoint: Endpoint) -> LaneOut:
         backlog=row.waiting,
         pace=ahead.rate,
         capacity=ahead.capacity,
-        accepted_at=written_at(row.known.accepted_at),
-        failing_since=written_at(row.known.failing_since),
+        accepted_at=instant_or_none(row.known.accepted_at),
+        failing_since=instant_or_none(row.known.failing_since),
         failures=row.known.failures,
-        failed_at=written_at(failed_at),
-        down_since=written_at(ahead.down_since),
-        probe_at=written_at(ahead.probe_at),
-        done_at=written_at(ahead.done_at),
+        failed_at=instant_or_none(failed_at),
+        down_since=instant_or_none(ahead.down_since),
+        probe_at=instant_or_none(ahead.probe_at),
+        done_at=instant_or_none(ahead.done_at),
     )
 
 
@@ -135,29 +133,31 @@ async def _failed_at(call: Call, endpoint: Endpoint) -> float | None:
     """Return the time of the last attempt to an endpoint if it failed."""
     newest = Cut(limit=1, descending=True)
     page = await call.hooks.store.page(AttemptsTo(endpoint, AttemptFilter()), newest)
-    return next((one.now or one.at for one, _ in page.entries if one.kind is not None), None)
+    return next(
+        (attempt.now or attempt.at for attempt, _ in page.entries if attempt.kind is not None), None
+    )
 
 
-@group.post(WAY + "/pause", needs=Need.ENDPOINTS)
+@group.post(PATH + "/pause", needs=Need.ENDPOINTS)
 async def pause(call: Call) -> EndpointOut:
     """Pause an endpoint; its deliveries wait, and their age still grows."""
-    return await _stood(call, Standing.PAUSED)
+    return await _with_standing(call, Standing.PAUSED)
 
 
-@group.post(WAY + "/resume", needs=Need.ENDPOINTS)
+@group.post(PATH + "/resume", needs=Need.ENDPOINTS)
 async def resume(call: Call) -> EndpointOut:
     """Resume a paused or disabled endpoint; its backlog is sent at a limited rate."""
-    return await _stood(call, Standing.ENABLED)
+    return await _with_standing(call, Standing.ENABLED)
 
 
-@group.post(WAY + "/probe", needs=Need.ATTEMPTS, status=202, fails=(400,))
+@group.post(PATH + "/probe", needs=Need.ATTEMPTS, status=202, fails=(400,))
 async def probe(call: Call) -> LaneOut:
     """Probe a failing endpoint at once, with one of its waiting deliveries."""
     endpoint = await call.endpoint(await call.application())
     if endpoint.standing is not Standing.ENABLED:
         detail = f"the endpoint is {endpoint.standing}; resume it before you probe it"
         raise BadRequest("not_enabled", detail)
-    return await _looked_at(call, await call.hooks.probe(endpoint))
+    return await _lane_out(call, await call.hooks.probe(endpoint))
 
 
 @group.get("/app/{app_id}/msg/{msg_id}/endpoint/{endpoint_id}/explain")
@@ -169,7 +169,7 @@ async def explain(call: Call) -> ExplanationOut:
     return ExplanationOut(
         state=explanation.state,
         reason=explanation.reason,
-        next_at=written_at(explanation.next_at),
+        next_at=instant_or_none(explanation.next_at),
         sentences=list(explanation.sentences),
     )
 
@@ -200,11 +200,11 @@ async def lane_of(call: Call, endpoint: Endpoint) -> tuple[LaneRow, list[bytes]]
     return row, await call.hooks.store.origins(origins_of(row))
 
 
-async def _stood(call: Call, standing: Standing) -> EndpointOut:
+async def _with_standing(call: Call, standing: Standing) -> EndpointOut:
     """Set the standing of an endpoint; do nothing if it has this standing already."""
     application = await call.application()
     endpoint = await call.endpoint(application)
     if endpoint.standing is not standing:
         hooks = await hooks_with_notices(call, application)
         endpoint = await hooks.change_endpoint(endpoint, standing=standing)
-    return written_endpoint(endpoint)
+    return endpoint_out(endpoint)

@@ -13,7 +13,7 @@ from tarry.service.api.resources.endpoints.bodies import (
     EndpointIn,
     EndpointOut,
     EndpointUpdate,
-    written,
+    endpoint_out,
 )
 from tarry.service.api.resources.endpoints.headers import HeadersIn, HeadersOut
 from tarry.service.api.resources.endpoints.secrets import RotateIn, SecretOut
@@ -21,63 +21,63 @@ from tarry.service.model import operational
 from tarry.service.model.application import Application
 from tarry.service.store.kinds import Applications, Environment
 
-WAY = "/operational-webhook/endpoint"
-ONE = WAY + "/{endpoint_id}"
+LIST_PATH = "/operational-webhook/endpoint"
+PATH = LIST_PATH + "/{endpoint_id}"
 
 group = Group("Operational Webhook", "v1.operational-webhook.endpoint")
 
 
-@group.get(WAY, name="list")
+@group.get(LIST_PATH, name="list")
 async def list_endpoints(call: Call, query: endpoints.EndpointQuery) -> Page[EndpointOut]:
     """List the endpoints of operational webhooks, newest first."""
     return await endpoints.listed(call, _hidden(call), query)
 
 
-@group.post(WAY, needs=Need.ENDPOINTS, status=CREATED)
+@group.post(LIST_PATH, needs=Need.ENDPOINTS, status=CREATED)
 async def create(call: Call, body: EndpointIn) -> EndpointOut:
     """Create an endpoint: a URL that receives operational webhooks."""
     body.channels = None  # notices have no channels
-    return written(await endpoints.added(call, await _made(call), body))
+    return endpoint_out(await endpoints.added(call, await _stored_hidden(call), body))
 
 
-@group.get(ONE)
+@group.get(PATH)
 async def get(call: Call) -> EndpointOut:
     """Get an endpoint."""
-    return written(await call.endpoint(_hidden(call)))
+    return endpoint_out(await call.endpoint(_hidden(call)))
 
 
-@group.put(ONE, needs=Need.ENDPOINTS, also=(CREATED,))
+@group.put(PATH, needs=Need.ENDPOINTS, also=(CREATED,))
 async def update(call: Call, body: EndpointUpdate) -> Reply[EndpointOut]:
     """Replace an endpoint's settings, or create it if it does not exist."""
     body.channels = None
-    return await endpoints.put(call, await _made(call), body)
+    return await endpoints.put(call, await _stored_hidden(call), body)
 
 
-@group.delete(ONE, needs=Need.ENDPOINTS)
+@group.delete(PATH, needs=Need.ENDPOINTS)
 async def delete(call: Call) -> None:
     """Delete an endpoint."""
     await endpoints.removed(call, _hidden(call))
 
 
-@group.get(ONE + "/secret", needs=Need.SECRETS)
+@group.get(PATH + "/secret", needs=Need.SECRETS)
 async def get_secret(call: Call) -> SecretOut:
     """Get the key with which an endpoint's receiver verifies messages."""
     return secrets.shown(call, await call.endpoint(_hidden(call)))
 
 
-@group.post(ONE + "/secret/rotate", needs=Need.ROTATE, fails=(400,))
+@group.post(PATH + "/secret/rotate", needs=Need.ROTATE, fails=(400,))
 async def rotate_secret(call: Call, body: RotateIn | None) -> None:
     """Sign with a new secret, and with the old ones too for a grace period."""
     await secrets.rotated(call, _hidden(call), body or RotateIn())
 
 
-@group.get(ONE + "/headers")
+@group.get(PATH + "/headers")
 async def get_headers(call: Call) -> HeadersOut:
     """Get the headers that are added to every request to an endpoint."""
     return headers.shown(call, await call.endpoint(_hidden(call)))
 
 
-@group.put(ONE + "/headers", needs=Need.ENDPOINTS)
+@group.put(PATH + "/headers", needs=Need.ENDPOINTS)
 async def update_headers(call: Call, body: HeadersIn) -> None:
     """Replace the headers that are added to every request to an endpoint."""
     await headers.put(call, _hidden(call), body)
@@ -85,10 +85,10 @@ async def update_headers(call: Call, body: HeadersIn) -> None:
 
 def _hidden(call: Call) -> Application:
     """Return the hidden application, whether it is stored yet or not."""
-    return operational.application(call.who.environment, now=call.now)
+    return operational.application(call.caller.environment, now=call.now)
 
 
-async def _made(call: Call) -> Application:
+async def _stored_hidden(call: Call) -> Application:
     """Return the hidden application; store it first if necessary."""
     store, hidden = call.hooks.store, _hidden(call)
     try:

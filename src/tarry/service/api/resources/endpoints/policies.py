@@ -28,7 +28,7 @@ ENDPOINT = "/app/{app_id}/endpoint/{endpoint_id}/policy"
 group = Group("Policy", "v1.policy")
 
 _SCHEMA: dict[str, Any] = {
-    name: told for name, told in policy_schema().items() if not name.startswith("$")
+    name: rule for name, rule in policy_schema().items() if not name.startswith("$")
 }
 _SCHEMA["properties"]["within"] |= {
     "description": "A delivery ends that is older than this many seconds.",
@@ -130,14 +130,14 @@ def _checked(body: Document) -> str:
 async def _effective(
     call: Call, application: Application | None = None, endpoint: Endpoint | None = None
 ) -> PolicyOut:
-    said = {
+    documents = {
         Source.ENDPOINT: None if endpoint is None else endpoint.policy,
         Source.APPLICATION: None if application is None else application.policy,
         Source.ENVIRONMENT: (
-            await call.hooks.store.get(Environments(), call.who.environment)
+            await call.hooks.store.get(Environments(), call.caller.environment)
         ).policy,
     }
-    for source, document in said.items():
+    for source, document in documents.items():
         if document is not None:
             return _shown(source, read_policy(document))
     return _shown(Source.DEFAULT, call.hooks.settings.policy)

@@ -10,15 +10,15 @@ from tarry.service.api.http.problem import Invalid
 from tarry.service.api.http.times import Instant, seconds
 from tarry.service.api.resources.attempts.statuses import MessageStatus, StatusClass
 from tarry.service.api.resources.call import Call
-from tarry.service.api.resources.endpoints.stats import DAY, SLACK
+from tarry.service.api.resources.endpoints.stats import CLOCK_SLACK, DAY
 from tarry.service.api.resources.environment.tasks import TaskStarted, started
 from tarry.service.api.resources.messages.bodies import Channel, Name, Tag
 from tarry.service.model.listing import MessageFilter
 from tarry.service.model.replay import Fate, ReplayFilter
 
-WAY = "/app/{app_id}/endpoint/{endpoint_id}"
+PATH = "/app/{app_id}/endpoint/{endpoint_id}"
 ACCEPTED = 202
-LONGEST = 14 * DAY
+LONGEST_PERIOD = 14 * DAY
 
 group = Group("Endpoint", "v1.endpoint")
 
@@ -44,7 +44,7 @@ class BulkReplayIn(SpanIn, rename="camel", kw_only=True):
     status_code_class: StatusClass | None = None
 
 
-@group.post(WAY + "/recover", needs=Need.ATTEMPTS, status=ACCEPTED)
+@group.post(PATH + "/recover", needs=Need.ATTEMPTS, status=ACCEPTED)
 async def recover(call: Call, body: SpanIn) -> TaskStarted:
     """Deliver the failed deliveries of a period again.
 
@@ -55,7 +55,7 @@ async def recover(call: Call, body: SpanIn) -> TaskStarted:
     return started(await call.hooks.recover(endpoint, since=since, until=until))
 
 
-@group.post(WAY + "/replay-missing", needs=Need.ATTEMPTS, status=ACCEPTED)
+@group.post(PATH + "/replay-missing", needs=Need.ATTEMPTS, status=ACCEPTED)
 async def replay_missing(call: Call, body: SpanIn) -> TaskStarted:
     """Deliver the messages of a period that were never sent to this endpoint."""
     since, until = _span(call, body)
@@ -63,25 +63,25 @@ async def replay_missing(call: Call, body: SpanIn) -> TaskStarted:
     return started(await call.hooks.replay_missing(endpoint, since=since, until=until))
 
 
-@group.post(WAY + "/bulk-replay", needs=Need.ATTEMPTS, status=ACCEPTED)
+@group.post(PATH + "/bulk-replay", needs=Need.ATTEMPTS, status=ACCEPTED)
 async def bulk_replay(call: Call, body: BulkReplayIn) -> TaskStarted:
     """Deliver the matching messages of a period again, whatever their status is."""
     since, until = _span(call, body)
     endpoint = await call.endpoint(await call.application())
     types = None if body.event_types is None else tuple(body.event_types)
-    wanted = ReplayFilter(
+    replay_filter = ReplayFilter(
         message=MessageFilter(event_types=types, channel=body.channel, tag=body.tag),
         fate=_fate(body.status),
         status_class=None if body.status_code_class is None else int(body.status_code_class),
     )
-    task = await call.hooks.bulk_replay(endpoint, wanted, since=since, until=until)
+    task = await call.hooks.bulk_replay(endpoint, replay_filter, since=since, until=until)
     return started(task)
 
 
 def _span(call: Call, body: SpanIn) -> tuple[float, float | None]:
     since, until = seconds(body.since) or 0.0, seconds(body.until)
     end = call.now if until is None else until
-    if end - since > LONGEST + SLACK:
+    if end - since > LONGEST_PERIOD + CLOCK_SLACK:
         raise Invalid(["body", "since"], "it may be at most 14 days before the end")
     return since, until
 

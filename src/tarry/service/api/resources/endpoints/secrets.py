@@ -17,7 +17,7 @@ from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.wire.secret import public_of
 
-WAY = "/app/{app_id}/endpoint/{endpoint_id}/secret"
+PATH = "/app/{app_id}/endpoint/{endpoint_id}/secret"
 WEEK = 7 * 86_400
 
 group = Group("Endpoint", "v1.endpoint")
@@ -36,13 +36,13 @@ class SecretOut(Struct):
     key: str
 
 
-@group.get(WAY, needs=Need.SECRETS)
+@group.get(PATH, needs=Need.SECRETS)
 async def get_secret(call: Call) -> SecretOut:
     """Get the key with which an endpoint's receiver verifies messages."""
     return shown(call, await call.endpoint(await call.application()))
 
 
-@group.post(WAY + "/rotate", needs=Need.ROTATE, sealed=True, fails=(400,))
+@group.post(PATH + "/rotate", needs=Need.ROTATE, sealed=True, fails=(400,))
 async def rotate_secret(call: Call, body: RotateIn | None) -> SecretOut:
     """Sign with a new secret, and with the old ones too for a grace period."""
     return await rotated(call, await call.application(), body or RotateIn())
@@ -58,8 +58,8 @@ async def rotated(call: Call, application: Application, body: RotateIn) -> Secre
         changed = await hooks.rotate_secret(stored, new, grace=grace)
     except SettingsError as error:
         if error.field == OLD_SECRETS:
-            said = f"there are {error.value} secrets; there may be {error.wanted}"
-            raise BadRequest("limit_reached", said) from error
+            detail = f"there are {error.value} secrets; there may be {error.wanted}"
+            raise BadRequest("limit_reached", detail) from error
         raise Invalid(["body", "key"], str(error)) from error
     return shown(call, changed)
 

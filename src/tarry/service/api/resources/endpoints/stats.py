@@ -10,10 +10,10 @@ from tarry.service.api.http.times import Instant, seconds
 from tarry.service.api.resources.call import Call
 from tarry.service.model.delivery import LIVE, State
 
-WAY = "/app/{app_id}/endpoint/{endpoint_id}"
+PATH = "/app/{app_id}/endpoint/{endpoint_id}"
 DAY, HOUR = 86_400.0, 3600.0
-LONGEST = 28 * DAY
-SLACK = 300.0
+LONGEST_PERIOD = 28 * DAY
+CLOCK_SLACK = 300.0
 """Seconds by which the clocks of client and server may differ."""
 
 group = Group("Endpoint", "v1.endpoint")
@@ -44,7 +44,7 @@ class AttemptStatsOut(Struct, kw_only=True):
     canceled: int
 
 
-@group.get(WAY + "/stats", fails=(400,))
+@group.get(PATH + "/stats", fails=(400,))
 async def get_stats(call: Call, query: StatsQuery) -> StatsOut:
     """Count an endpoint's messages by status.
 
@@ -55,10 +55,10 @@ async def get_stats(call: Call, query: StatsQuery) -> StatsOut:
     if query.until is None:
         until = math.inf
     endpoint = await call.endpoint(await call.application())
-    found = await call.hooks.store.count_deliveries(endpoint, since=since, until=until)
+    counts = await call.hooks.store.count_deliveries(endpoint, since=since, until=until)
 
     def count(*states: State, tried: tuple[bool, ...] = (False, True)) -> int:
-        return sum(found.get((state, was), 0) for state in states for was in tried)
+        return sum(counts.get((state, was), 0) for state in states for was in tried)
 
     return StatsOut(
         success=count(State.DELIVERED),
@@ -69,7 +69,7 @@ async def get_stats(call: Call, query: StatsQuery) -> StatsOut:
     )
 
 
-@group.get(WAY + "/attempt-stats", fails=(400,))
+@group.get(PATH + "/attempt-stats", fails=(400,))
 async def get_attempt_stats(call: Call, query: StatsQuery) -> AttemptStatsOut:
     """Count the attempts to an endpoint, in whole hours."""
     since, until = span(query, call.now)
@@ -82,12 +82,12 @@ async def get_attempt_stats(call: Call, query: StatsQuery) -> AttemptStatsOut:
 
 def span(query: StatsQuery, now: float) -> tuple[float, float]:
     """Return the period of a query; BadRequest if it is too long or in the future."""
-    told = seconds(query.until)
-    until = now if told is None else told
-    if until > now + SLACK:
+    end = seconds(query.until)
+    until = now if end is None else end
+    if until > now + CLOCK_SLACK:
         raise BadRequest("invalid_range", "`until` is in the future")
-    told = seconds(query.since)
-    since = until - LONGEST if told is None else told
-    if until - since > LONGEST + SLACK:
+    start = seconds(query.since)
+    since = until - LONGEST_PERIOD if start is None else start
+    if until - since > LONGEST_PERIOD + CLOCK_SLACK:
         raise BadRequest("invalid_range", "`since` is more than 28 days before `until`")
     return since, until

@@ -8,17 +8,17 @@ from tarry.service.api.http.access import Need
 from tarry.service.api.http.operation import CREATED, Group
 from tarry.service.api.http.paging import KeyMark, OrderedQuery, Page, cut, page
 from tarry.service.api.http.problem import Invalid
-from tarry.service.api.http.times import Instant, instant, seconds, written
+from tarry.service.api.http.times import Instant, instant, instant_or_none, seconds
 from tarry.service.api.resources.call import Call
 from tarry.service.model.key import Key, Scope
 from tarry.service.store.kinds import Keys
 
-GIVEN = (Scope.ADMIN, Scope.WRITE, Scope.READ, Scope.SEND)
+ENVIRONMENT_SCOPES = (Scope.ADMIN, Scope.WRITE, Scope.READ, Scope.SEND)
 """The scopes of keys to a whole environment."""
 
 Label = Annotated[str, Meta(max_length=256, pattern=r"^[^\x00]*\Z")]
-Given = Annotated[Scope, Meta(extra_json_schema={"enum": list(GIVEN)})]
-Scopes = Annotated[tuple[Given, ...], Meta(min_length=1, max_length=len(GIVEN))]
+Given = Annotated[Scope, Meta(extra_json_schema={"enum": list(ENVIRONMENT_SCOPES)})]
+Scopes = Annotated[tuple[Given, ...], Meta(min_length=1, max_length=len(ENVIRONMENT_SCOPES))]
 
 group = Group("Key", "v1.key")
 
@@ -52,8 +52,10 @@ class NewKeyOut(KeyOut, kw_only=True):
 async def create(call: Call, body: KeyIn) -> NewKeyOut:
     """Create a key to the environment; only this response shows its text."""
     for scope in body.scopes:
-        if scope not in GIVEN:
-            raise Invalid(["body", "scopes"], f"{scope!s} is not one of {', '.join(GIVEN)}")
+        if scope not in ENVIRONMENT_SCOPES:
+            raise Invalid(
+                ["body", "scopes"], f"{scope!s} is not one of {', '.join(ENVIRONMENT_SCOPES)}"
+            )
     expires_at = seconds(body.expires_at)
     if expires_at is not None and expires_at <= call.now:
         raise Invalid(["body", "expiresAt"], "it is over already")
@@ -64,7 +66,7 @@ async def create(call: Call, body: KeyIn) -> NewKeyOut:
         name=key.name,
         scopes=key.scopes,
         created_at=instant(key.created_at),
-        expires_at=written(key.expires_at),
+        expires_at=instant_or_none(key.expires_at),
         revoked_at=None,
     )
 
@@ -78,8 +80,8 @@ class KeyQuery(OrderedQuery, kw_only=True):
 @group.get("/key", needs=Need.KEYS, name="list")
 async def list_keys(call: Call, query: KeyQuery) -> Page[KeyOut]:
     """List the environment's keys without their texts."""
-    keys = (await call.hooks.store.page(Keys(call.who.environment), cut(query))).entries
-    return page(keys, query, told, lambda one: one.id)
+    keys = (await call.hooks.store.page(Keys(call.caller.environment), cut(query))).entries
+    return page(keys, query, key_out, lambda key: key.id)
 
 
 @group.delete("/key/{key_id}", needs=Need.KEYS)
@@ -88,13 +90,13 @@ async def revoke(call: Call) -> None:
     await call.hooks.revoke_key(call.name("key_id", "key"))
 
 
-def told(key: Key) -> KeyOut:
+def key_out(key: Key) -> KeyOut:
     """Return a key as a response shows it."""
     return KeyOut(
         id=key.id,
         name=key.name,
         scopes=key.scopes,
         created_at=instant(key.created_at),
-        expires_at=written(key.expires_at),
-        revoked_at=written(key.revoked_at),
+        expires_at=instant_or_none(key.expires_at),
+        revoked_at=instant_or_none(key.revoked_at),
     )

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tarry.errors import NotFound
 from tarry.service.api.http.operation import Group
-from tarry.service.api.http.paging import MOST, OrderedQuery, Page, TaskMark, cut, page
+from tarry.service.api.http.paging import MOST_PER_PAGE, OrderedQuery, Page, TaskMark, cut, page
 from tarry.service.api.http.times import Instant, instant
 from tarry.service.api.resources.call import Call
 from tarry.service.model.task import Task, Work
@@ -82,39 +82,39 @@ class TaskQuery(OrderedQuery, kw_only=True):
 @group.get("/background-task", name="list")
 async def list_tasks(call: Call, query: TaskQuery) -> Page[TaskOut]:
     """List the environment's background tasks, newest first."""
-    return page(await _found(call, query), query, written, lambda one: one.id)
+    return page(await _matching(call, query), query, task_out, lambda task: task.id)
 
 
-async def _found(call: Call, query: TaskQuery) -> list[Task]:
+async def _matching(call: Call, query: TaskQuery) -> list[Task]:
     """Read tasks from the store until enough of them match the query for one page."""
-    wanted, found = cut(query, descending=True), list[Task]()
+    part, matching = cut(query, descending=True), list[Task]()
     work = None if query.task is None else WORKS.get(query.task)
     if query.task is not None and work is None:
         return []
     finished = None if query.status is None else query.status is not TaskStatus.RUNNING
-    mark, more = wanted.mark, True
-    while more and len(found) < wanted.limit:
+    mark, is_more = part.mark, True
+    while is_more and len(matching) < part.limit:
         piece = (
             await call.hooks.store.page(
-                Tasks(call.who.environment, work=work, finished=finished),
-                replace(wanted, limit=MOST, mark=mark),
+                Tasks(call.caller.environment, work=work, finished=finished),
+                replace(part, limit=MOST_PER_PAGE, mark=mark),
             )
         ).entries
-        fitting = [one for one in piece if query.fits(one)]
-        found = [*fitting, *found] if wanted.back else [*found, *fitting]
-        more = len(piece) == MOST
-        mark = piece[0 if wanted.back else -1].id if piece else mark
-    return found[-wanted.limit :] if wanted.back else found[: wanted.limit]
+        fitting = [task for task in piece if query.fits(task)]
+        matching = [*fitting, *matching] if part.back else [*matching, *fitting]
+        is_more = len(piece) == MOST_PER_PAGE
+        mark = piece[0 if part.back else -1].id if piece else mark
+    return matching[-part.limit :] if part.back else matching[: part.limit]
 
 
 @group.get("/background-task/{task_id}")
 async def get(call: Call) -> TaskOut:
     """Get a background task."""
     known_as = call.name("task_id", "task")
-    task = await call.hooks.store.get(Tasks(call.who.environment), known_as)
+    task = await call.hooks.store.get(Tasks(call.caller.environment), known_as)
     if task.work not in KINDS:
         raise NotFound("task", known_as)
-    return written(task)
+    return task_out(task)
 
 
 def started(task: Task) -> TaskStarted:
@@ -127,16 +127,16 @@ def started(task: Task) -> TaskStarted:
     )
 
 
-def written(task: Task) -> TaskOut:
+def task_out(task: Task) -> TaskOut:
     """Return a task as a response shows it."""
-    came_out = {} if task.finished_at is None else task.data
-    told = came_out if task.failed is None else {"error": task.failed}
+    result = {} if task.finished_at is None else task.data
+    data = result if task.failed is None else {"error": task.failed}
     return TaskOut(
         id=task.id,
         status=_status(task),
         task=KINDS[task.work],
         updated_at=instant(task.finished_at or task.created_at),
-        data=told,
+        data=data,
     )
 
 

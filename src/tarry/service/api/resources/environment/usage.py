@@ -46,20 +46,20 @@ async def aggregate_app_stats(call: Call, body: UsageIn) -> UsageOut:
     since, until = seconds(body.since) or 0.0, seconds(body.until) or 0.0
     if until < since:
         raise Invalid(["body", "until"], "it must not be before `since`")
-    known, unresolved = await _asked_for(call, body.app_ids)
-    task = await _asked(
+    application_ids, unresolved = await _resolved(call, body.app_ids)
+    task = await _started(
         call,
         Work.APP_STATS,
         since=since,
         until=until,
-        data={} if known is None else {APPLICATIONS: known},
+        data={} if application_ids is None else {APPLICATIONS: application_ids},
     )
-    told = started(task)
+    outcome = started(task)
     return UsageOut(
-        id=told.id,
-        status=told.status,
-        task=told.task,
-        updated_at=told.updated_at,
+        id=outcome.id,
+        status=outcome.status,
+        task=outcome.task,
+        updated_at=outcome.updated_at,
         unresolved_app_ids=unresolved,
     )
 
@@ -71,32 +71,32 @@ async def aggregate_event_types(call: Call) -> TaskStarted:
     When the task has finished, its `data` has `event_types`: the `appId`,
     `explicitlySubscribedEventTypes` and `hasCatchAllEndpoint` of each application.
     """
-    return started(await _asked(call, Work.EVENT_TYPE_STATS))
+    return started(await _started(call, Work.EVENT_TYPE_STATS))
 
 
-async def _asked_for(call: Call, names: list[str] | None) -> tuple[list[str] | None, list[str]]:
+async def _resolved(call: Call, names: list[str] | None) -> tuple[list[str] | None, list[str]]:
     """Return the ids of the named applications (None for all), and the names that do not exist."""
     if names is None:
         return None, []
-    found, unresolved = dict[str, None](), list[str]()
+    application_ids, unresolved = dict[str, None](), list[str]()
     for name in names:
         try:
-            application = await call.hooks.store.get(Applications(call.who.environment), name)
+            application = await call.hooks.store.get(Applications(call.caller.environment), name)
         except NotFound:
             unresolved.append(name)
         else:
-            found[application.id] = None
-    if not found:
+            application_ids[application.id] = None
+    if not application_ids:
         raise Invalid(["body", "appIds"], "there is none of these applications")
-    return list(found), unresolved
+    return list(application_ids), unresolved
 
 
-async def _asked(call: Call, work: Work, **values: Any) -> Task:  # noqa: ANN401  the fields of a task
+async def _started(call: Call, work: Work, **values: Any) -> Task:  # noqa: ANN401  the fields of a task
     """Store a task and return it."""
     task = Task(
         id=call.new_id(ids.TASK),
         work=work,
-        environment=call.who.environment,
+        environment=call.caller.environment,
         created_at=call.now,
         **values,
     )

@@ -21,7 +21,7 @@ class WhoAmIOut(Struct, rename="camel", kw_only=True):
 async def whoami(call: Call) -> WhoAmIOut:
     """Get the permissions of the key of this request."""
     return WhoAmIOut(
-        environment=call.who.environment,
-        app_id=call.who.application,
+        environment=call.caller.environment,
+        app_id=call.caller.application,
         may=[need.name.lower() for need in Need if call.may(need) and need is not Need.NOTHING],
     )

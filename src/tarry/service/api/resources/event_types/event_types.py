@@ -16,14 +16,14 @@ from tarry.service.api.resources.applications.applications import Text
 from tarry.service.api.resources.call import Call
 from tarry.service.api.resources.event_types.schemas import check_weight, read_schemas
 from tarry.service.api.resources.messages.bodies import Name
-from tarry.service.api.resources.upsert import changed_or_made
+from tarry.service.api.resources.upsert import change_or_create
 from tarry.service.model.event_type import EventType
 from tarry.service.model.listing import Cut
 from tarry.service.store.kinds import EventTypes
 
 KIND = "event type"
-WAY = "/event-type"
-ONE = "/event-type/{event_type_name}"
+LIST_PATH = "/event-type"
+PATH = "/event-type/{event_type_name}"
 _CHECKED = ("schemas", "validates")
 
 Version = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00]+\Z")]
@@ -51,18 +51,18 @@ class EventTypeUpdate(Struct, rename="camel", kw_only=True):
 
     def fields(self) -> dict[str, object]:
         """Return all fields as they are stored."""
-        one = [] if self.feature_flag is None else [self.feature_flag]
-        told: dict[str, object] = {
+        flags = [] if self.feature_flag is None else [self.feature_flag]
+        values: dict[str, object] = {
             "description": self.description,
             "archived": self.archived or False,
             "deprecated": self.deprecated or False,
             "schemas": None if self.schemas is None else read_schemas(self.schemas),
-            "feature_flags": tuple(self.feature_flags or one),
+            "feature_flags": tuple(self.feature_flags or flags),
             "group": self.group_name,
         }
         if self.validate_payload is not UNSET:
-            told["validates"] = self.validate_payload or False
-        return told
+            values["validates"] = self.validate_payload or False
+        return values
 
 
 class EventTypeIn(EventTypeUpdate, rename="camel", kw_only=True):
@@ -88,7 +88,7 @@ class EventTypePatch(Struct, rename="camel", kw_only=True):
         flags: object = UNSET if self.feature_flags is UNSET else tuple(self.feature_flags or ())
         if flags is UNSET and self.feature_flag is not UNSET:
             flags = () if self.feature_flag is None else (self.feature_flag,)
-        told = {
+        values = {
             "description": self.description,
             "archived": self.archived,
             "deprecated": self.deprecated,
@@ -99,7 +99,7 @@ class EventTypePatch(Struct, rename="camel", kw_only=True):
             "feature_flags": flags,
             "group": self.group_name,
         }
-        return {name: value for name, value in told.items() if value is not UNSET}
+        return {name: value for name, value in values.items() if value is not UNSET}
 
 
 class EventTypeOut(Struct, rename="camel", kw_only=True):
@@ -131,73 +131,79 @@ class DeleteQuery(Struct):
     expunge: bool = False
 
 
-@group.get(WAY, name="list", tenants=True)
+@group.get(LIST_PATH, name="list", tenants=True)
 async def list_event_types(call: Call, query: EventTypeQuery) -> Page[EventTypeOut]:
     """List event types by name; `with_content` includes their schemas."""
-    found = await _visible(call, cut(query), archived=query.include_archived)
+    event_types = await _visible(call, cut(query), archived=query.include_archived)
 
-    def shown(one: EventType) -> EventTypeOut:
-        return written(one if query.with_content else replace(one, schemas=None))
+    def shown(event_type: EventType) -> EventTypeOut:
+        return event_type_out(
+            event_type if query.with_content else replace(event_type, schemas=None)
+        )
 
-    return page(found, query, shown, lambda one: one.name)
+    return page(event_types, query, shown, lambda event_type: event_type.name)
 
 
-@group.post(WAY, needs=Need.CHANGE, status=CREATED)
+@group.post(LIST_PATH, needs=Need.CHANGE, status=CREATED)
 async def create(call: Call, body: EventTypeIn) -> EventTypeOut:
     """Create an event type, or replace an archived one."""
-    new = _made(call, body.name, body)
+    new = _new(call, body.name, body)
     try:
         await _added(call, new)
     except Conflict:
         new = await _changed(call, body.name, lambda stored: _unarchived(stored, new))
-    return written(new)
+    return event_type_out(new)
 
 
-@group.get(ONE, tenants=True)
+@group.get(PATH, tenants=True)
 async def get(call: Call) -> EventTypeOut:
     """Get an event type."""
     name = call.name("event_type_name", KIND)
-    event_type = await call.hooks.store.get(EventTypes(call.who.environment), name)
+    event_type = await call.hooks.store.get(EventTypes(call.caller.environment), name)
     if not sees(call, event_type):
         raise NotFound(KIND, name)
-    return written(event_type)
+    return event_type_out(event_type)
 
 
-@group.put(ONE, needs=Need.CHANGE, also=(CREATED,))
+@group.put(PATH, needs=Need.CHANGE, also=(CREATED,))
 async def update(call: Call, body: EventTypeUpdate) -> Reply[EventTypeOut]:
     """Replace an event type, or create it if it does not exist."""
-    name, said = _name(call), body.fields()
+    name, fields = _name(call), body.fields()
 
     async def change() -> EventTypeOut:
-        return written(await _changed(call, name, lambda stored: _told(stored, said, call.now)))
+        return event_type_out(
+            await _changed(call, name, lambda stored: _with_fields(stored, fields, call.now))
+        )
 
     async def make() -> EventTypeOut:
-        new = _made(call, name, body)
+        new = _new(call, name, body)
         await _added(call, new)
-        return written(new)
+        return event_type_out(new)
 
-    return await changed_or_made(change, make)
+    return await change_or_create(change, make)
 
 
-@group.patch(ONE, needs=Need.CHANGE)
+@group.patch(PATH, needs=Need.CHANGE)
 async def patch(call: Call, body: EventTypePatch) -> EventTypeOut:
     """Change some fields of an event type."""
-    name, said = call.name("event_type_name", KIND), body.fields()
-    return written(await _changed(call, name, lambda stored: _told(stored, said, call.now)))
+    name, fields = call.name("event_type_name", KIND), body.fields()
+    return event_type_out(
+        await _changed(call, name, lambda stored: _with_fields(stored, fields, call.now))
+    )
 
 
-@group.delete(ONE, needs=Need.CHANGE)
+@group.delete(PATH, needs=Need.CHANGE)
 async def delete(call: Call, query: DeleteQuery) -> None:
     """Archive an event type, or delete it with `expunge`; endpoints keep it in their lists."""
     name = call.name("event_type_name", KIND)
     if query.expunge:
-        await call.hooks.store.delete(EventTypes(call.who.environment), name, now=call.now)
-        call.send_cache.forget_schema(call.who.environment, name)
+        await call.hooks.store.delete(EventTypes(call.caller.environment), name, now=call.now)
+        call.send_cache.forget_schema(call.caller.environment, name)
         return
-    await _changed(call, name, lambda stored: _told(stored, {"archived": True}, call.now))
+    await _changed(call, name, lambda stored: _with_fields(stored, {"archived": True}, call.now))
 
 
-def written(event_type: EventType) -> EventTypeOut:
+def event_type_out(event_type: EventType) -> EventTypeOut:
     """Return an event type as a response shows it."""
     flags = event_type.feature_flags
     return EventTypeOut(
@@ -223,22 +229,22 @@ async def _added(call: Call, new: EventType) -> None:
 
 async def _changed(call: Call, name: str, change: Callable[[EventType], EventType]) -> EventType:
     """Change an event type; its schema applies in this process at once."""
-    changed = await call.hooks.store.change(EventTypes(call.who.environment), name, change)
+    changed = await call.hooks.store.change(EventTypes(call.caller.environment), name, change)
     call.send_cache.forget_schema(changed.environment, changed.name)
     return changed
 
 
 async def _visible(call: Call, cut: Cut, *, archived: bool) -> list[EventType]:
     """Return a page of the event types that the caller may see."""
-    found: list[EventType] = []
+    listed: list[EventType] = []
     while True:
         event_types = (
-            await call.hooks.store.page(EventTypes(call.who.environment, archived=archived), cut)
+            await call.hooks.store.page(EventTypes(call.caller.environment, archived=archived), cut)
         ).entries
-        seen = [one for one in event_types if sees(call, one)]
-        found = [*seen, *found] if cut.back else [*found, *seen]
-        if len(event_types) < cut.limit or len(found) >= cut.limit:
-            return found[-cut.limit :] if cut.back else found[: cut.limit]
+        visible = [event_type for event_type in event_types if sees(call, event_type)]
+        listed = [*visible, *listed] if cut.back else [*listed, *visible]
+        if len(event_types) < cut.limit or len(listed) >= cut.limit:
+            return listed[-cut.limit :] if cut.back else listed[: cut.limit]
         cut = replace(cut, mark=event_types[0 if cut.back else -1].name)
 
 
@@ -248,9 +254,9 @@ def sees(call: Call, event_type: EventType) -> bool:
     Programs see all of them. A tenant's token sees an event type with feature flags only if it has
     one of the flags.
     """
-    if call.who.application is None or not event_type.feature_flags:
+    if call.caller.application is None or not event_type.feature_flags:
         return True
-    return not call.who.flags.isdisjoint(event_type.feature_flags)
+    return not call.caller.flags.isdisjoint(event_type.feature_flags)
 
 
 def _name(call: Call) -> str:
@@ -261,26 +267,26 @@ def _name(call: Call) -> str:
     try:
         return call.name("event_type_name", KIND)
     except NotFound as error:
-        said = "letters, digits, -, _ and . will do, at most 256"
-        raise Invalid(["path", "event_type_name"], said) from error
+        detail = "letters, digits, -, _ and . will do, at most 256"
+        raise Invalid(["path", "event_type_name"], detail) from error
 
 
-def _made(call: Call, name: str, body: EventTypeUpdate) -> EventType:
+def _new(call: Call, name: str, body: EventTypeUpdate) -> EventType:
     new = EventType(
-        environment=call.who.environment,
+        environment=call.caller.environment,
         name=name,
         description="",
         created_at=call.now,
         updated_at=call.now,
     )
-    return _told(new, body.fields(), call.now)
+    return _with_fields(new, body.fields(), call.now)
 
 
-def _told(stored: EventType, said: dict[str, object], now: float) -> EventType:
-    told = replace(stored, updated_at=now, **said)
-    if told.validates and told.schemas is not None and not said.keys().isdisjoint(_CHECKED):
-        check_weight(told.schemas)
-    return told
+def _with_fields(stored: EventType, fields: dict[str, object], now: float) -> EventType:
+    changed = replace(stored, updated_at=now, **fields)
+    if changed.validates and changed.schemas is not None and not fields.keys().isdisjoint(_CHECKED):
+        check_weight(changed.schemas)
+    return changed
 
 
 def _unarchived(stored: EventType, new: EventType) -> EventType:

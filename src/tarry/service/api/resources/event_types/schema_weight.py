@@ -11,7 +11,7 @@ from urllib.parse import unquote
 MOST_BYTES = 64 * 1024
 """The most bytes of a schema's text."""
 MOST_WEIGHT = 5000
-MOST_DEEP = 100
+MOST_DEPTH = 100
 """The deepest nesting of schemas, with references followed."""
 
 _EXACT, _LARGEST = 2**53, 2**1000
@@ -46,7 +46,7 @@ def weigh(schema: Any) -> int:  # noqa: ANN401  any JSON
         raise TooHeavyError(_TOO_DEEP) from error
 
 
-_TOO_DEEP = f"its schemas are too deep within each other; at most {MOST_DEEP} will do"
+_TOO_DEEP = f"its schemas are too deep within each other; at most {MOST_DEPTH} will do"
 
 
 class _Scale:
@@ -54,95 +54,105 @@ class _Scale:
 
     def __init__(self, root: Any) -> None:  # noqa: ANN401  any JSON
         self._root = root
-        told = root.get("$schema") if isinstance(root, dict) else None
-        self._ids = ("$id", "id") if isinstance(told, str) and "draft-04" in told else ("$id",)
+        dialect = root.get("$schema") if isinstance(root, dict) else None
+        self._ids = (
+            ("$id", "id") if isinstance(dialect, str) and "draft-04" in dialect else ("$id",)
+        )
         self._anchors: dict[str, list[Any]] = {}
-        for name, one in self._anchored(root):
-            self._anchors.setdefault(name, []).append(one)
-        self._known: dict[int, Weight] = {}
+        for name, part in self._anchored(root):
+            self._anchors.setdefault(name, []).append(part)
+        self._weights: dict[int, Weight] = {}
         self._open: set[int] = set()
 
-    def schema(self, one: Any) -> Weight:  # noqa: ANN401  any JSON
-        if not isinstance(one, dict):
+    def schema(self, part: Any) -> Weight:  # noqa: ANN401  any JSON
+        if not isinstance(part, dict):
             return 1, 1
-        if id(one) in self._known:
-            return self._known[id(one)]
-        if id(one) in self._open:
-            said = "it refers to itself; write it out as deep as it goes, or leave the inside open"
-            raise TooHeavyError(said)
-        self._check_id(one)
-        self._open.add(id(one))
-        found = {word: self._keyword(word, told) for word, told in one.items() if word not in _FREE}
-        self._open.remove(id(one))
-        weight = 1 + sum(some for some, _ in found.values())
-        deep = 1 + max((to for _, to in found.values()), default=0)
-        if not _SEEN_AGAIN.isdisjoint(found):
-            again = sum(some for word, (some, _) in found.items() if word not in _BELOW)
-            weight += (1 + deep) * again
+        if id(part) in self._weights:
+            return self._weights[id(part)]
+        if id(part) in self._open:
+            detail = (
+                "it refers to itself; write it out as deep as it goes, or leave the inside open"
+            )
+            raise TooHeavyError(detail)
+        self._check_id(part)
+        self._open.add(id(part))
+        weights = {
+            word: self._keyword(word, value) for word, value in part.items() if word not in _FREE
+        }
+        self._open.remove(id(part))
+        weight = 1 + sum(weight for weight, _ in weights.values())
+        depth = 1 + max((depth for _, depth in weights.values()), default=0)
+        if not _SEEN_AGAIN.isdisjoint(weights):
+            again = sum(weight for word, (weight, _) in weights.items() if word not in _BELOW)
+            weight += (1 + depth) * again
         if weight > MOST_WEIGHT:
-            said = f"with all that it refers to it has more than {MOST_WEIGHT} parts"
-            raise TooHeavyError(f"{said}; a simpler one will do, or one that leaves parts open")
-        if deep > MOST_DEEP:
+            detail = f"with all that it refers to it has more than {MOST_WEIGHT} parts"
+            raise TooHeavyError(f"{detail}; a simpler one will do, or one that leaves parts open")
+        if depth > MOST_DEPTH:
             raise TooHeavyError(_TOO_DEEP)
-        self._known[id(one)] = weight, deep
-        return weight, deep
+        self._weights[id(part)] = weight, depth
+        return weight, depth
 
-    def _keyword(self, word: str, told: Any) -> Weight:  # noqa: ANN401  any JSON
-        if word in _REFERENCES and isinstance(told, str):
-            return self.schema(self._target(told))
+    def _keyword(self, word: str, value: Any) -> Weight:  # noqa: ANN401  any JSON
+        if word in _REFERENCES and isinstance(value, str):
+            return self.schema(self._target(value))
         if word in _DATA:
-            return values(told), 0
-        if word in _NAMED and isinstance(told, dict):
-            told = list(told.values())
-        return self._part(told)
+            return values(value), 0
+        if word in _NAMED and isinstance(value, dict):
+            value = list(value.values())
+        return self._part(value)
 
-    def _part(self, told: Any) -> Weight:  # noqa: ANN401  any JSON
+    def _part(self, value: Any) -> Weight:  # noqa: ANN401  any JSON
         """Return the weight of a value that may be a schema or contain some; others weigh 1."""
-        if isinstance(told, dict):
-            return self.schema(told)
-        if not isinstance(told, list):
+        if isinstance(value, dict):
+            return self.schema(value)
+        if not isinstance(value, list):
             return 1, 0
-        found = [self._part(one) for one in told]
-        return 1 + sum(some for some, _ in found), max((to for _, to in found), default=0)
+        weights = [self._part(item) for item in value]
+        return 1 + sum(weight for weight, _ in weights), max(
+            (depth for _, depth in weights), default=0
+        )
 
     def _target(self, reference: str) -> Any:  # noqa: ANN401  any JSON
-        mark, sharp, way = reference.partition("#")
-        if mark or not sharp:
+        document, sharp, pointer = reference.partition("#")
+        if document or not sharp:
             raise TooHeavyError(f"{reference} is not within it; `#/...` and `#name` will do")
-        way = unquote(way)
-        if way and not way.startswith("/"):
-            found = self._anchors.get(way, [])
-            if len(found) != 1:
-                said = f"#{way} leads to {len(found)} places within it; one will do"
-                raise TooHeavyError(said)
-            return found[0]
+        pointer = unquote(pointer)
+        if pointer and not pointer.startswith("/"):
+            targets = self._anchors.get(pointer, [])
+            if len(targets) != 1:
+                detail = f"#{pointer} leads to {len(targets)} places within it; one will do"
+                raise TooHeavyError(detail)
+            return targets[0]
         here = self._root
-        for step in way.split("/")[1:]:
+        for step in pointer.split("/")[1:]:
             here = _within(here, step.replace("~1", "/").replace("~0", "~"), reference)
             self._check_id(here)
         return here
 
-    def _check_id(self, one: Any) -> None:  # noqa: ANN401  any JSON
+    def _check_id(self, part: Any) -> None:  # noqa: ANN401  any JSON
         """Refuse an id inside the schema, because references below it would be relative to it."""
-        if not isinstance(one, dict):
+        if not isinstance(part, dict):
             return
         for word in self._ids:
-            name = one.get(word)
+            name = part.get(word)
             if not isinstance(name, str) or name.startswith("#"):
                 continue
-            if one is not self._root:
+            if part is not self._root:
                 raise TooHeavyError(f"{word} {name!r} within it; only one for the whole will do")
             if "json-schema.org" in name:
                 raise TooHeavyError(f"{word} {name!r} is taken; a name of your own will do")
 
-    def _anchored(self, one: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401  any JSON
+    def _anchored(self, part: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401  any JSON
         """Yield the parts of a schema that have an anchor or an id, by these names."""
-        if isinstance(one, dict):
-            names = [one.get(word) for word in ("$anchor", "$dynamicAnchor", *self._ids)]
-            told = {name.removeprefix("#") for name in names if isinstance(name, str)}
-            yield from ((name, one) for name in told)
-        for part in one.values() if isinstance(one, dict) else one if isinstance(one, list) else ():
-            yield from self._anchored(part)
+        if isinstance(part, dict):
+            names = [part.get(word) for word in ("$anchor", "$dynamicAnchor", *self._ids)]
+            anchors = {name.removeprefix("#") for name in names if isinstance(name, str)}
+            yield from ((name, part) for name in anchors)
+        for inner in (
+            part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+        ):
+            yield from self._anchored(inner)
 
 
 def _within(here: Any, step: str, reference: str) -> Any:  # noqa: ANN401  any JSON
@@ -155,7 +165,7 @@ def _within(here: Any, step: str, reference: str) -> Any:  # noqa: ANN401  any J
 
 def values(payload: Any) -> int:  # noqa: ANN401  any JSON
     """Return the number of values in a payload, including the names of fields."""
-    return sum(1 + (len(one) if isinstance(one, dict) else 0) for one in _parts(payload))
+    return sum(1 + (len(part) if isinstance(part, dict) else 0) for part in _parts(payload))
 
 
 def alike(payload: Any) -> int:  # noqa: ANN401  any JSON
@@ -164,18 +174,18 @@ def alike(payload: Any) -> int:  # noqa: ANN401  any JSON
     The validator compares each of them with each where items have to be unique.
     """
     groups: dict[float | None, list[int | float]] = {}
-    for one in _parts(payload):
-        if isinstance(one, int | float) and abs(one) >= _EXACT:
-            groups.setdefault(float(one) if abs(one) < _LARGEST else None, []).append(one)
+    for value in _parts(payload):
+        if isinstance(value, int | float) and abs(value) >= _EXACT:
+            groups.setdefault(float(value) if abs(value) < _LARGEST else None, []).append(value)
     return sum(len(group) ** 2 for group in groups.values() if len(set(group)) > 1)
 
 
 def _parts(payload: Any) -> Iterator[Any]:  # noqa: ANN401  any JSON
-    left = [payload]
-    while left:
-        one = left.pop()
-        yield one
-        if isinstance(one, dict):
-            left += one.values()
-        elif isinstance(one, list):
-            left += one
+    waiting = [payload]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        if isinstance(part, dict):
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part

@@ -28,9 +28,9 @@ _CHECKED = jsonschema_rs.RegexOptions(size_limit=1024 * 1024)
 """Patterns that match in linear time: without look-around and backreferences."""
 MOST_WORK = 20_000_000
 """The most work of one validation: the schema's weight times the number of the payload's values."""
-PAIR = 8
+WORK_OF_PAIR = 8
 """The work of comparing two different numbers that have the same float."""
-MOST_TOLD = 100_000
+MOST_REPORTED_WORK = 100_000
 """The most work of a validation that reports where a payload does not match.
 
 The validator collects all failed alternatives for such a report, which costs memory and time.
@@ -43,8 +43,8 @@ def read_schemas(schemas: dict[str, msgspec.Raw]) -> str:
         try:
             _compiled(msgspec.json.decode(raw), _READ)
         except jsonschema_rs.ValidationError as error:
-            place = ["body", "schemas", version, *map(str, error.instance_path)]
-            raise Invalid(place, f"it is no JSON Schema: {error.message}") from error
+            path = ["body", "schemas", version, *map(str, error.instance_path)]
+            raise Invalid(path, f"it is no JSON Schema: {error.message}") from error
         except (ValueError, RecursionError) as error:
             raise Invalid(["body", "schemas", version], f"it cannot be used: {error}") from error
     return msgspec.json.encode(schemas).decode()
@@ -52,17 +52,17 @@ def read_schemas(schemas: dict[str, msgspec.Raw]) -> str:
 
 def newest(schemas: str) -> tuple[str, msgspec.Raw] | None:
     """Return the highest version and its schema: numbers count as numbers, and above all words."""
-    found = msgspec.json.decode(schemas, type=dict[str, msgspec.Raw])
-    if not found:
+    by_version = msgspec.json.decode(schemas, type=dict[str, msgspec.Raw])
+    if not by_version:
         return None
-    version = max(found, key=lambda version: (version.isdecimal(), _number(version), version))
-    return version, found[version]
+    version = max(by_version, key=lambda version: (version.isdecimal(), _number(version), version))
+    return version, by_version[version]
 
 
 def example(schemas: str, index: int) -> bytes | None:
     """Return the example at `index` in the newest schema, or the first if there are fewer."""
-    found = newest(schemas)
-    schema = None if found is None else msgspec.json.decode(found[1])
+    version_and_schema = newest(schemas)
+    schema = None if version_and_schema is None else msgspec.json.decode(version_and_schema[1])
     if not isinstance(schema, dict):
         return None
     examples = schema.get("examples")
@@ -75,36 +75,36 @@ def example(schemas: str, index: int) -> bytes | None:
 
 def check_weight(schemas: str) -> None:
     """Refuse schemas if validating payloads against the newest one could take too long."""
-    found = newest(schemas)
-    if found is None:
+    version_and_schema = newest(schemas)
+    if version_and_schema is None:
         return
-    version, raw = found
+    version, raw = version_and_schema
     try:
         _validator(bytes(raw).decode())
     except TooHeavyError as error:
-        said = f"payloads cannot be validated against it: {error}"
-        raise Invalid(["body", "schemas", version], said) from error
+        detail = f"payloads cannot be validated against it: {error}"
+        raise Invalid(["body", "schemas", version], detail) from error
 
 
-def check_payload(schema: str, payload: bytes, place: list[str]) -> None:
+def check_payload(schema: str, payload: bytes, path: list[str]) -> None:
     """Refuse a payload that does not match a schema; Invalid says where it does not."""
     try:
         validator, weight, unique = _validator(schema)
-        told = decode(payload, Any)
-        work = weight * values(told)
+        value = decode(payload, Any)
+        work = weight * values(value)
         if unique:
-            work += weight * alike(told) * PAIR
+            work += weight * alike(value) * WORK_OF_PAIR
         if work > MOST_WORK:
-            said = f"to hold it against the {weight} parts of its schema takes {work} steps"
-            raise Invalid(place, f"{said}; at most {MOST_WORK} will do")
-        if work <= MOST_TOLD:
-            validator.validate(told)
-        elif not validator.is_valid(told):
-            raise Invalid(place, "it does not fit its schema, and is too long to say where")
+            detail = f"to hold it against the {weight} parts of its schema takes {work} steps"
+            raise Invalid(path, f"{detail}; at most {MOST_WORK} will do")
+        if work <= MOST_REPORTED_WORK:
+            validator.validate(value)
+        elif not validator.is_valid(value):
+            raise Invalid(path, "it does not fit its schema, and is too long to say where")
     except jsonschema_rs.ValidationError as error:
-        raise Invalid([*place, *map(str, error.instance_path)], error.message) from error
+        raise Invalid([*path, *map(str, error.instance_path)], error.message) from error
     except (ValueError, RecursionError) as error:
-        raise Invalid(place, f"it cannot be held against its schema: {error}") from error
+        raise Invalid(path, f"it cannot be held against its schema: {error}") from error
 
 
 @lru_cache(MOST_COMPILED)
@@ -119,8 +119,8 @@ def _validator(schema: str) -> tuple[jsonschema_rs.Validator, int, bool]:
     try:
         return _compiled(read, _CHECKED), weight, unique
     except jsonschema_rs.ValidationError as error:  # `read_schemas` accepted it, so it is a pattern
-        said = f"{error.instance!r} looks ahead or back or is too large"
-        raise TooHeavyError(f"{said}; patterns without that will do") from error
+        detail = f"{error.instance!r} looks ahead or back or is too large"
+        raise TooHeavyError(f"{detail}; patterns without that will do") from error
 
 
 def _compiled(schema: Any, patterns: Patterns) -> jsonschema_rs.Validator:  # noqa: ANN401  any JSON

@@ -10,8 +10,7 @@ from tarry.errors import SettingsError
 from tarry.service.api.http.parsing import NO_JSON, read_body
 from tarry.service.api.http.problem import Invalid, TooLarge
 from tarry.service.api.http.surrogates import StandIns, decode, stand_ins
-from tarry.service.api.http.times import Instant, instant
-from tarry.service.api.http.times import written as written_at
+from tarry.service.api.http.times import Instant, instant, instant_or_none
 from tarry.service.api.resources.applications.applications import ApplicationIn
 from tarry.service.model import allowed
 from tarry.service.model.allowed import MOST_BYTES, MOST_CHANNELS, MOST_LETTERS, MOST_TAGS
@@ -22,7 +21,7 @@ from tarry.service.wire.sign import check_headers
 MOST_BODY = MOST_BYTES + 128 * 1024
 """The most bytes in the body of a request with one message."""
 MOST_BATCH_BYTES = 16 * 1024 * 1024
-BATCH = 1000
+MOST_MESSAGES = 1000
 """The most messages in one request."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS, pattern=allowed.NAME)]
@@ -66,8 +65,8 @@ class MessageIn(Struct, rename="camel"):
         raw = self.transformations_params
         if raw is None:
             return None
-        told = {name.lower(): text for name, text in _headers(raw)}
-        kind = told.get("content-type", JSON)
+        headers = {name.lower(): text for name, text in _headers(raw)}
+        kind = headers.get("content-type", JSON)
         return None if kind.lower() == JSON else kind
 
     @property
@@ -99,7 +98,7 @@ class MessageOut(Struct, rename="camel"):
     deliver_at: Instant | None = None
 
 
-Many = Annotated[list[MessageIn], Meta(max_length=BATCH)]
+Many = Annotated[list[MessageIn], Meta(max_length=MOST_MESSAGES)]
 _EMPTY, _EXPIRED = msgspec.Raw(b"{}"), msgspec.Raw(b'{"expired":true}')
 
 
@@ -109,60 +108,62 @@ def read_messages(body: bytes, *, batch: bool) -> list[MessageIn]:
     Payloads are checked to be JSON but not decoded, so their bytes do not change.
     """
     try:
-        found = _read(body, batch=batch)
+        messages = _read(body, batch=batch)
     except Invalid as error:
-        stand = stand_ins(body) if error.kind == NO_JSON else None
-        if stand is None:
+        replaced = stand_ins(body) if error.kind == NO_JSON else None
+        if replaced is None:
             raise
-        found = _read_with(stand, batch=batch)
-    for number, one in enumerate(found):
-        _check(one, ["body", str(number)] if batch else ["body"])
-    return found
+        messages = _read_with(replaced, batch=batch)
+    for number, message in enumerate(messages):
+        _check(message, ["body", str(number)] if batch else ["body"])
+    return messages
 
 
 def _read(body: bytes, *, batch: bool) -> list[MessageIn]:
     return read_body(body, Many) if batch else [read_body(body, MessageIn)]
 
 
-def _read_with(stand: StandIns, *, batch: bool) -> list[MessageIn]:
+def _read_with(replaced: StandIns, *, batch: bool) -> list[MessageIn]:
     """Read messages whose payloads have lone surrogates, and put these back into the payloads."""
-    found, count = _read(stand.text, batch=batch), 0
-    for one in found:
-        payload, halves = stand.back(bytes(one.payload))
-        one.payload = msgspec.Raw(payload)
+    messages, count = _read(replaced.text, batch=batch), 0
+    for message in messages:
+        payload, halves = replaced.back(bytes(message.payload))
+        message.payload = msgspec.Raw(payload)
         count += halves
-    if count < len(stand.halves):
+    if count < len(replaced.halves):
         raise Invalid(["body"], "there is half a surrogate pair outside of payloads")
-    return found
+    return messages
 
 
-def _check(told: MessageIn, place: list[str]) -> None:
-    payload = memoryview(told.payload)
+def _check(message: MessageIn, path: list[str]) -> None:
+    payload = memoryview(message.payload)
     if payload[0] != ord("{"):
-        raise Invalid([*place, "payload"], "Expected `object`")
+        raise Invalid([*path, "payload"], "Expected `object`")
     size = len(payload)
-    if told.transformations_params is not None:
-        size = len(told.body())
-        _check_type(told, [*place, "transformationsParams", "headers"])
-    if told.payload_retention_hours is not None and told.payload_retention_period is not None:
-        said = "it cannot be told together with `payloadRetentionPeriod`"
-        raise Invalid([*place, "payloadRetentionHours"], said)
+    if message.transformations_params is not None:
+        size = len(message.body())
+        _check_type(message, [*path, "transformationsParams", "headers"])
+    if message.payload_retention_hours is not None and message.payload_retention_period is not None:
+        detail = "it cannot be told together with `payloadRetentionPeriod`"
+        raise Invalid([*path, "payloadRetentionHours"], detail)
     if size > MOST_BYTES:
-        raise TooLarge([*place, "payload"], size, MOST_BYTES)
+        raise TooLarge([*path, "payload"], size, MOST_BYTES)
 
 
-def _check_type(told: MessageIn, place: list[str]) -> None:
+def _check_type(message: MessageIn, path: list[str]) -> None:
     try:
-        check_headers([] if told.content_type is None else [("content-type", told.content_type)])
+        check_headers(
+            [] if message.content_type is None else [("content-type", message.content_type)]
+        )
     except SettingsError as error:
-        raise Invalid([*place, "content-type"], str(error)) from error
+        raise Invalid([*path, "content-type"], str(error)) from error
 
 
 def _headers(raw: RawIn) -> Iterable[tuple[str, str]]:
     return (raw.headers or {}).items()
 
 
-def written(message: Message, *, with_content: bool) -> MessageOut:
+def message_out(message: Message, *, with_content: bool) -> MessageOut:
     """Return a message as a response shows it."""
     return MessageOut(
         id=message.id,
@@ -172,7 +173,7 @@ def written(message: Message, *, with_content: bool) -> MessageOut:
         event_id=message.event_id,
         channels=message.channels or None,
         tags=message.tags or None,
-        deliver_at=written_at(message.deliver_at),
+        deliver_at=instant_or_none(message.deliver_at),
     )
 
 

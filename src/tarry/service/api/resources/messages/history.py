@@ -12,7 +12,7 @@ from tarry.service.api.http.paging import MessageMark, Page, page
 from tarry.service.api.resources.call import Call
 from tarry.service.api.resources.endpoints.all_endpoints import all_endpoints
 from tarry.service.api.resources.environment.tasks import TaskStarted, started
-from tarry.service.api.resources.messages.bodies import Channel, MessageOut, Name, written
+from tarry.service.api.resources.messages.bodies import Channel, MessageOut, Name, message_out
 from tarry.service.api.resources.messages.ingest import ContentQuery
 from tarry.service.api.resources.messages.newest_first import RecentQuery, filtered, recent_cut
 from tarry.service.model import ids
@@ -80,14 +80,16 @@ async def list_messages(call: Call, query: MessageQuery) -> Page[MessageOut]:
     given, the list covers 90 days.
     """
     application = await call.application()
-    wanted = filtered(query, ids.MESSAGE, call.now)
-    found = await call.hooks.store.page(Messages(application.id, wanted), recent_cut(query))
+    wanted_messages = filtered(query, ids.MESSAGE, call.now)
+    listed = await call.hooks.store.page(
+        Messages(application.id, wanted_messages), recent_cut(query)
+    )
     return page(
-        found.entries,
+        listed.entries,
         query,
-        lambda one: written(one, with_content=query.with_content),
-        lambda one: one.id,
-        left_at=found.left_at,
+        lambda message: message_out(message, with_content=query.with_content),
+        lambda message: message.id,
+        left_at=listed.left_at,
     )
 
 
@@ -95,7 +97,7 @@ async def list_messages(call: Call, query: MessageQuery) -> Page[MessageOut]:
 async def get(call: Call, query: ContentQuery) -> MessageOut:
     """Get a message by its id or event id."""
     message = await call.message(await call.application())
-    return written(message, with_content=query.with_content)
+    return message_out(message, with_content=query.with_content)
 
 
 @group.delete("/app/{app_id}/msg/{msg_id}/content", needs=Need.CHANGE)
@@ -114,12 +116,12 @@ async def expunge_content(call: Call) -> None:
 async def bulk_expunge_content(call: Call, body: BulkExpungeIn) -> BulkExpungeOut:
     """Delete the payloads of several messages; the response names messages that do not exist."""
     application = await call.application()
-    return BulkExpungeOut({one: await _expunged(call, application, one) for one in body.ids})
+    return BulkExpungeOut({name: await _expunged(call, application, name) for name in body.ids})
 
 
-async def _expunged(call: Call, application: Application, known_as: str) -> Expunged:
+async def _expunged(call: Call, application: Application, name: str) -> Expunged:
     try:
-        message = await call.hooks.store.get(Messages(application.id), known_as)
+        message = await call.hooks.store.get(Messages(application.id), name)
         await call.hooks.store.expunge(Messages(application.id), message.id)
     except NotFound:
         return Expunged.NOT_FOUND

@@ -13,7 +13,7 @@ from tarry.errors import Conflict, NotFound, ServiceError
 from tarry.service.api.http.access import Need
 from tarry.service.api.http.idempotency import IDEMPOTENCY_KEY
 from tarry.service.api.http.operation import Group
-from tarry.service.api.http.problem import Invalid, coded
+from tarry.service.api.http.problem import Invalid, code_and_detail
 from tarry.service.api.http.times import seconds
 from tarry.service.api.resources.applications import applications
 from tarry.service.api.resources.call import Call
@@ -22,8 +22,8 @@ from tarry.service.api.resources.messages import bodies
 from tarry.service.api.resources.messages.bodies import (
     MessageIn,
     MessageOut,
+    message_out,
     read_messages,
-    written,
 )
 from tarry.service.model.application import Application
 from tarry.service.model.message import Accepted, Message, NewMessage, fingerprint
@@ -68,9 +68,9 @@ async def create(call: Call, body: bytes, query: ContentQuery) -> MessageOut:
 
     With `application` in the body, the application is created if none has the uid in the path.
     """
-    (result,) = await _kept(call, body, batch=False)
+    (result,) = await _stored(call, body, batch=False)
     if isinstance(result, Accepted):
-        return written(result.message, with_content=query.with_content)
+        return message_out(result.message, with_content=query.with_content)
     raise result
 
 
@@ -85,44 +85,48 @@ async def create_batch(call: Call, body: bytes, query: ContentQuery) -> Batch:
     """Send up to 1,000 messages in one commit; an error in one does not affect the others."""
     data: list[MessageOut | None] = []
     refused: list[tuple[int, ServiceError]] = []
-    for index, result in enumerate(await _kept(call, body, batch=True)):
+    for index, result in enumerate(await _stored(call, body, batch=True)):
         if isinstance(result, Accepted):
-            data.append(written(result.message, with_content=query.with_content))
+            data.append(message_out(result.message, with_content=query.with_content))
         else:
             data.append(None)
             refused.append((index, result))
     if refused and len(refused) == len(data):
         raise refused[0][1]
-    return Batch(data, [Refused(index, *_coded(error)) for index, error in refused])
+    return Batch(data, [Refused(index, *_code_and_detail(error)) for index, error in refused])
 
 
-async def _kept(call: Call, body: bytes, *, batch: bool) -> Sequence[Accepted | ServiceError]:
+async def _stored(call: Call, body: bytes, *, batch: bool) -> Sequence[Accepted | ServiceError]:
     """Store the messages of a request; if the cached application was deleted, look it up again."""
-    found = read_messages(body, batch=batch)
-    misfits = await _misfits(call, found, batch=batch)
-    if found and len(misfits) == len(found):  # no application is created for these
+    messages = read_messages(body, batch=batch)
+    misfits = await _misfits(call, messages, batch=batch)
+    if messages and len(misfits) == len(messages):  # no application is created for these
         return list(misfits.values())
-    application, remembered = await _application(call, found)
-    new = _new(call, application, found, body, batch=batch)
+    application, remembered = await _application(call, messages)
+    new = _new(call, application, messages, body, batch=batch)
     if misfits:
-        new = [one for number, one in enumerate(new) if number not in misfits]
+        new = [entry for number, entry in enumerate(new) if number not in misfits]
     results = await call.hooks.send_many(new)
     if remembered and any(isinstance(result, NotFound) for result in results):
         call.forget_application()
-        return await _kept(call, body, batch=batch)
-    told = [_told(result, application) for result in results]
+        return await _stored(call, body, batch=batch)
+    answers = [_for_caller(result, application) for result in results]
     if not misfits:
-        return told
-    rest = iter(told)
-    return [misfits[number] if number in misfits else next(rest) for number in range(len(found))]
+        return answers
+    remaining = iter(answers)
+    return [
+        misfits[number] if number in misfits else next(remaining) for number in range(len(messages))
+    ]
 
 
-def _coded(error: ServiceError) -> tuple[str, str]:
+def _code_and_detail(error: ServiceError) -> tuple[str, str]:
     """Return the code and detail of an error in one message of a batch."""
-    return (MISFIT, str(error)) if isinstance(error, Invalid) else coded(error)
+    return (MISFIT, str(error)) if isinstance(error, Invalid) else code_and_detail(error)
 
 
-def _told(result: Accepted | ServiceError, application: Application) -> Accepted | ServiceError:
+def _for_caller(
+    result: Accepted | ServiceError, application: Application
+) -> Accepted | ServiceError:
     """Return the result for the caller.
 
     A conflict gets the key as the caller sent it, and says whether that is an event id or an
@@ -130,11 +134,11 @@ def _told(result: Accepted | ServiceError, application: Application) -> Accepted
     """
     if not isinstance(result, Conflict):
         return result
-    key = result.key.removeprefix(_mark(application))
+    key = result.key.removeprefix(_key_prefix(application))
     return Conflict(result.kind, key, "event id" if key == result.key else IDEMPOTENCY_KEY)
 
 
-def _mark(application: Application) -> str:
+def _key_prefix(application: Application) -> str:
     """Return the prefix of an application's idempotency keys.
 
     Each application has its own keys, because a sender may send an event to many applications
@@ -144,29 +148,29 @@ def _mark(application: Application) -> str:
 
 
 async def _misfits(
-    call: Call, found: Sequence[MessageIn], *, batch: bool
+    call: Call, messages: Sequence[MessageIn], *, batch: bool
 ) -> dict[int, ServiceError]:
     """Return the errors of payloads that do not match their schema, by the message's position.
 
     Only event types with validation have such a schema.
     """
-    types = {one.event_type for one in found}
-    schemas = {one: await call.send_cache.schema(call.who.environment, one) for one in types}
+    types = {message.event_type for message in messages}
+    schemas = {name: await call.send_cache.schema(call.caller.environment, name) for name in types}
     misfits: dict[int, ServiceError] = {}
-    for number, one in enumerate(found):
-        schema = schemas[one.event_type]
+    for number, message in enumerate(messages):
+        schema = schemas[message.event_type]
         if schema is None:
             continue
         try:
-            place = ["body", str(number), "payload"] if batch else ["body", "payload"]
-            check_payload(schema, one.body(), place)
+            path = ["body", str(number), "payload"] if batch else ["body", "payload"]
+            check_payload(schema, message.body(), path)
         except Invalid as error:
             misfits[number] = error
         await asyncio.sleep(0)  # let other requests run: validation takes time
     return misfits
 
 
-async def _application(call: Call, found: Sequence[MessageIn]) -> tuple[Application, bool]:
+async def _application(call: Call, messages: Sequence[MessageIn]) -> tuple[Application, bool]:
     """Return the application of the messages, and whether it came from the cache.
 
     If it does not exist and a message describes it, create it.
@@ -174,41 +178,43 @@ async def _application(call: Call, found: Sequence[MessageIn]) -> tuple[Applicat
     try:
         return await call.remembered_application()
     except NotFound:
-        told = next((one.application for one in found if one.application is not None), None)
-        if told is None or call.who.application is not None or not call.may(Need.CHANGE):
+        described = next(
+            (message.application for message in messages if message.application is not None), None
+        )
+        if described is None or call.caller.application is not None or not call.may(Need.CHANGE):
             raise
-    return await applications.on_the_fly(call, told), False
+    return await applications.on_the_fly(call, described), False
 
 
 def _new(
     call: Call,
     application: Application,
-    found: Sequence[MessageIn],
+    messages: Sequence[MessageIn],
     body: bytes,
     *,
     batch: bool,
 ) -> list[NewMessage]:
-    made = (_message(call, application, one) for one in found)
+    stored = (_message(call, application, message) for message in messages)
     if call.request.idempotency_key is None:
-        return [NewMessage(message) for message in made]
-    key = _mark(application) + call.request.idempotency_key
+        return [NewMessage(message) for message in stored]
+    key = _key_prefix(application) + call.request.idempotency_key
     # Each message of a batch has its own key, so that a repeated batch repeats none of them.
     request = fingerprint(application.id, body)
     return [
         NewMessage(message, f"{key}/{number}" if batch else key, request)
-        for number, message in enumerate(made)
+        for number, message in enumerate(stored)
     ]
 
 
-def _message(call: Call, application: Application, told: MessageIn) -> Message:
+def _message(call: Call, application: Application, message: MessageIn) -> Message:
     return call.hooks.message(
         application,
-        told.event_type,
-        told.body(),
-        event_id=told.event_id,
-        channels=dict.fromkeys(told.channels) if told.channels else (),
-        tags=dict.fromkeys(told.tags) if told.tags else (),
-        deliver_at=seconds(told.deliver_at),
-        payload_until=None if told.kept_for is None else call.now + told.kept_for,
-        content_type=told.content_type,
+        message.event_type,
+        message.body(),
+        event_id=message.event_id,
+        channels=dict.fromkeys(message.channels) if message.channels else (),
+        tags=dict.fromkeys(message.tags) if message.tags else (),
+        deliver_at=seconds(message.deliver_at),
+        payload_until=None if message.kept_for is None else call.now + message.kept_for,
+        content_type=message.content_type,
     )

@@ -10,9 +10,9 @@ from tarry.service.api.resources.messages.bodies import Channel, Name, Tag
 from tarry.service.model import ids
 from tarry.service.model.listing import Cut, MessageFilter
 
-RECENT = 90 * 86_400.0
+LIST_SPAN = 90 * 86_400.0
 """Seconds that a list covers if its query has at most one bound."""
-FAR = 2e11
+LATEST_IN_IDS = 2e11
 """Later times, in seconds since 1970, do not fit into an id."""
 
 
@@ -56,13 +56,14 @@ def filtered(query: RecentQuery, prefix: str, now: float) -> MessageFilter:
 def _span(query: RecentQuery, prefix: str, now: float) -> tuple[float | None, float | None]:
     """Return the start and end of the listed period; None for no bound on that side."""
     after, before = (
-        None if at is None else min(at, FAR) for at in map(seconds, (query.after, query.before))
+        None if at is None else min(at, LATEST_IN_IDS)
+        for at in map(seconds, (query.after, query.before))
     )
     if before is not None:
-        return before - RECENT if after is None else after, before
+        return before - LIST_SPAN if after is None else after, before
     if after is not None:
-        return after, min(after + RECENT, FAR)
+        return after, min(after + LIST_SPAN, LATEST_IN_IDS)
     if not ids.well_formed(query.mark, prefix):
-        return now - RECENT, None
+        return now - LIST_SPAN, None
     at = ids.made_at(query.mark)
-    return (None, at + RECENT) if query.back else (at - RECENT, None)
+    return (None, at + LIST_SPAN) if query.back else (at - LIST_SPAN, None)

@@ -10,8 +10,8 @@ from tarry.service.model.application import Application
 from tarry.service.store.contract import Store
 from tarry.service.store.kinds import Applications, EventTypes
 
-MOST = 1000
-KNOWN_FOR = 1.0
+MOST_CACHED = 1000
+CACHED_FOR = 1.0
 """Seconds that an entry is cached, unless this process changes it.
 
 If a uid moves to another application, other processes use the old application for up to this time.
@@ -27,19 +27,19 @@ class SendCache:
     def __init__(self, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._applications = Cache[Name, Application](
-            self._application, seconds=KNOWN_FOR, most=MOST, clock=clock
+            self._application, seconds=CACHED_FOR, most=MOST_CACHED, clock=clock
         )
         self._schemas = Cache[Name, str | None](
-            self._schema, seconds=KNOWN_FOR, most=MOST, clock=clock
+            self._schema, seconds=CACHED_FOR, most=MOST_CACHED, clock=clock
         )
 
-    async def application(self, environment: str, known_as: str) -> tuple[Application, bool]:
+    async def application(self, environment: str, name: str) -> tuple[Application, bool]:
         """Return the application with this id or uid, and whether it came from the cache."""
-        return await self._applications.get((environment, known_as))
+        return await self._applications.get((environment, name))
 
-    def forget(self, environment: str, known_as: str) -> None:
+    def forget(self, environment: str, name: str) -> None:
         """Drop an application from the cache."""
-        self._applications.forget((environment, known_as))
+        self._applications.forget((environment, name))
 
     def forget_schema(self, environment: str, event_type: str) -> None:
         """Drop the schema of an event type from the cache."""
@@ -50,14 +50,14 @@ class SendCache:
         schema, _ = await self._schemas.get((environment, event_type))
         return schema
 
-    async def _application(self, name: Name) -> Application:
-        environment, known_as = name
-        return await self._store.get(Applications(environment), known_as)
+    async def _application(self, environment_and_name: Name) -> Application:
+        environment, name = environment_and_name
+        return await self._store.get(Applications(environment), name)
 
-    async def _schema(self, name: Name) -> str | None:
-        environment, known_as = name
+    async def _schema(self, environment_and_name: Name) -> str | None:
+        environment, name = environment_and_name
         try:
-            event_type = await self._store.get(EventTypes(environment), known_as)
+            event_type = await self._store.get(EventTypes(environment), name)
         except NotFound:
             return None
         schemas = event_type.schemas

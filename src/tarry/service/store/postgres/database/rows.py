@@ -15,7 +15,7 @@ from tarry.service.model.lane import Due, Known, LaneRow, Notice, Stream
 from tarry.service.model.message import Message
 from tarry.service.model.replay import ReplayFilter
 from tarry.service.model.task import Task, Work
-from tarry.service.model.text import SHOWN, mend
+from tarry.service.model.text import MOST_SHOWN, mend
 
 Row = Any
 """A row of asyncpg, which ships no types."""
@@ -192,4 +192,4 @@ def refuse_nul(*texts: str | None) -> None:
     """Raise if a text contains NUL, which would make the whole transaction fail."""
     for text in texts:
         if text is not None and "\0" in text:
-            raise StoreError(f"text with a NUL character cannot be stored: {text[:SHOWN]!r}")
+            raise StoreError(f"text with a NUL character cannot be stored: {text[:MOST_SHOWN]!r}")

@@ -11,7 +11,7 @@ from tarry.service.model import ids
 from tarry.service.model.allowed import check_names, check_size
 from tarry.service.model.lane import Notice
 from tarry.service.model.message import Message, NewMessage
-from tarry.service.model.text import SHOWN, check_instant, check_text
+from tarry.service.model.text import MOST_SHOWN, check_instant, check_text
 from tarry.service.store.postgres.database import faults, rows
 from tarry.service.store.postgres.database.part import Part
 from tarry.service.store.postgres.database.pool import Connection
@@ -132,7 +132,7 @@ def _refusal(row: rows.Row, known: Container[str]) -> ServiceError | None:
         return Conflict("message", name)
     if not ids.well_formed(name, ids.MESSAGE):
         wanted = f"{ids.MESSAGE!r} and {ids.LENGTH} letters or digits"
-        return SettingsError("id", name[:SHOWN], wanted)
+        return SettingsError("id", name[:MOST_SHOWN], wanted)
     try:
         check_instant("deliver_at", row["deliver_at"])
         check_size(row["payload"])
