@@ -1,4 +1,4 @@
-"""Every kind finds its own method in every store."""
+"""Every kind reaches its own method in every store."""
 
 import inspect
 from typing import get_args
@@ -22,9 +22,9 @@ def test_a_store_has_a_method_for_each_kind(store: type[RecordsByKind]) -> None:
 
 @pytest.mark.parametrize("name", [*GENERIC, "expunge"])
 def test_the_generic_methods_are_called_as_the_contract_says(name: str) -> None:
-    wanted = getattr(Records, name, None) or getattr(Actions, name)
-    found = inspect.signature(getattr(RecordsByKind, name))
-    assert list(found.parameters) == list(inspect.signature(wanted).parameters)
+    contract = getattr(Records, name, None) or getattr(Actions, name)
+    signature = inspect.signature(getattr(RecordsByKind, name))
+    assert list(signature.parameters) == list(inspect.signature(contract).parameters)
 
 
 @pytest.mark.anyio

@@ -22,9 +22,9 @@ METHODS = {
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("store", [MemoryStore, SqliteStore, PostgresStore])
 def test_a_store_can_be_called_as_the_contract_says(store: type, name: str) -> None:
-    found = getattr(store, name)
-    assert inspect.iscoroutinefunction(found) == inspect.iscoroutinefunction(METHODS[name])
-    assert _parameters(found) == _parameters(METHODS[name])
+    method = getattr(store, name)
+    assert inspect.iscoroutinefunction(method) == inspect.iscoroutinefunction(METHODS[name])
+    assert _parameters(method) == _parameters(METHODS[name])
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -49,8 +49,9 @@ def test_nothing_is_forgotten_unless_asked_for() -> None:
 
 
 def _parameters(method: object) -> list[tuple[str, object, object]]:
-    """What it is called with: names, how each is given, and what it is if it is not."""
+    """Return the name, kind and default of each parameter of a method."""
     assert callable(method)
     return [
-        (one.name, one.kind, one.default) for one in inspect.signature(method).parameters.values()
+        (parameter.name, parameter.kind, parameter.default)
+        for parameter in inspect.signature(method).parameters.values()
     ]

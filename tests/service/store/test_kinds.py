@@ -1,4 +1,4 @@
-"""A kind is a value that says what it names."""
+"""A kind is a value that names its records."""
 
 import inspect
 

@@ -7,7 +7,7 @@ from tarry.testing.store_contract import Later, StoreContract
 
 
 class Hand:
-    """A clock that goes when it is pushed."""
+    """A clock that moves only when a test pushes it."""
 
     def __init__(self) -> None:
         self.now = 1_000.0

@@ -49,14 +49,14 @@ def test_a_misnamed_step_is_found(folder: Path) -> None:
         steps("dialect")
 
 
-@pytest.mark.parametrize(("found", "pending"), [(0, (ONE, TWO)), (1, (TWO,)), (2, ())])
+@pytest.mark.parametrize(("version", "pending"), [(0, (ONE, TWO)), (1, (TWO,)), (2, ())])
 def test_what_is_pending_depends_on_what_is_found(
-    found: int, pending: tuple[Migration, ...]
+    version: int, pending: tuple[Migration, ...]
 ) -> None:
-    told = status((ONE, TWO), found)
-    assert told.found == found
-    assert told.pending == pending
-    assert told.wanted == 2
+    read = status((ONE, TWO), version)
+    assert read.found == version
+    assert read.pending == pending
+    assert read.wanted == 2
 
 
 def test_a_schema_from_the_future_is_refused() -> None:

@@ -25,7 +25,7 @@ MEMORY = Path("/dev/shm")  # noqa: S108  only here is no time spent on the disk,
 
 
 def steps() -> settings:
-    """A share of what the profile says, since each example is a database of its own."""
+    """Return a share of the profile's examples, because each example needs its own database."""
     chosen = settings.get_current_profile_name()
     examples = settings.get_profile(chosen).max_examples * EXAMPLES // USUAL
     return settings(
@@ -36,7 +36,7 @@ def steps() -> settings:
 
 
 class SqliteMachine(StoreMachine):
-    """A file for every example."""
+    """Provide a new file for every example."""
 
     def open(self) -> Opened:
         self.time = 0.0
@@ -61,7 +61,7 @@ class SqliteMachine(StoreMachine):
 
 
 class PostgresMachine(StoreMachine):
-    """One database, emptied for every example."""
+    """Provide one database, emptied for every example."""
 
     url: str
     server: psycopg.Connection
@@ -77,7 +77,7 @@ class PostgresMachine(StoreMachine):
         return Opened(store, self.runner.run, self.later)
 
     async def later(self, seconds: float) -> None:
-        """The database's clock cannot be pushed, but what was timed by it can be moved back."""
+        """Move the saved times back instead: a test cannot push the database's clock."""
         for table in ("shard", "worker"):
             query = SQL("UPDATE tarry.{} SET until = until - make_interval(secs => %s)")
             self.server.execute(query.format(Identifier(table)), [seconds])

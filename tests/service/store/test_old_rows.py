@@ -1,11 +1,11 @@
 import pytest
 
-from tarry.service.store.old_rows import LOOKED_AT, OldRows
+from tarry.service.store.old_rows import ROWS_READ_PER_KEY, OldRows
 
 pytestmark = pytest.mark.anyio
 
 LIMIT = 2
-PIECE = LIMIT * LOOKED_AT
+PIECE = LIMIT * ROWS_READ_PER_KEY
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def anyio_backend() -> str:
 
 
 class Things:
-    """Numbers at instants, of which some may go; counts how many were looked at."""
+    """Numbers with instants, of which some may be removed; counts how many were read."""
 
     def __init__(self, many: int) -> None:
         self.over = dict.fromkeys(range(many), False)
@@ -29,10 +29,10 @@ class Things:
 
 
 async def sweep(old_rows: OldRows[int], things: Things) -> list[int]:
-    found = await old_rows.removable(things, limit=LIMIT)
-    for key in found:
+    keys = await old_rows.removable(things, limit=LIMIT)
+    for key in keys:
         del things.over[key]
-    return found
+    return keys
 
 
 async def test_all_that_may_go_is_found_in_pieces() -> None:

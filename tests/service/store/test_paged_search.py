@@ -1,4 +1,4 @@
-"""A list is looked through in pieces, and what is found is what is there."""
+"""A list is searched in pieces, and the search finds every row that fits."""
 
 import asyncio
 
@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tarry.service.model.listing import MOST_CHECKED, Cut
 from tarry.service.store.paged_search import (
-    MOST,
-    MOST_COUNTED,
+    COUNTED_ROWS,
+    MOST_ROWS,
     BinarySearch,
     Row,
     count_rows,
@@ -18,7 +18,7 @@ from tarry.service.store.paged_search import (
 
 
 class Rows:
-    """Numbers from 1 on, of which every so manieth fits."""
+    """Numbers from 1 on, of which every `every`-th fits."""
 
     def __init__(self, many: int, every: int, *, upwards: bool) -> None:
         self.rows: list[Row] = [(number, number % every == 0) for number in range(1, many + 1)]
@@ -27,8 +27,8 @@ class Rows:
 
     async def ask(self, low: int, high: int, most: int) -> list[Row]:
         self.pieces.append(most)
-        found = [row for row in self.rows if low < row[0] < high]
-        return (found if self.upwards else found[::-1])[:most]
+        between = [row for row in self.rows if low < row[0] < high]
+        return (between if self.upwards else between[::-1])[:most]
 
 
 @given(
@@ -43,10 +43,10 @@ def test_a_page_has_what_fits_wherever_it_is(
 ) -> None:
     cut = Cut(limit=limit, back=back, descending=descending)
     rows = Rows(many, every, upwards=cut.upwards)
-    found, left = asyncio.run(search_page(rows.ask, 0, many + 1, cut))
+    hits, last = asyncio.run(search_page(rows.ask, 0, many + 1, cut))
     whole = sorted((number for number, fits in rows.rows if fits), reverse=descending)
-    assert [number for number, _ in found] == (whole[-limit:] if back else whole[:limit])
-    assert left is None
+    assert [number for number, _ in hits] == (whole[-limit:] if back else whole[:limit])
+    assert last is None
 
 
 def test_what_all_fits_is_asked_for_once() -> None:
@@ -56,10 +56,10 @@ def test_what_all_fits_is_asked_for_once() -> None:
 
 
 def test_where_nothing_fits_pieces_grow_to_a_bound() -> None:
-    rows = Rows(5 * MOST, 10**9, upwards=True)
+    rows = Rows(5 * MOST_ROWS, 10**9, upwards=True)
     assert asyncio.run(search_page(rows.ask, 0, 10**6, Cut(limit=50))) == ([], None)
-    assert rows.pieces[:4] == [50, 200, 800, MOST]
-    assert max(rows.pieces) == MOST
+    assert rows.pieces[:4] == [50, 200, 800, MOST_ROWS]
+    assert max(rows.pieces) == MOST_ROWS
 
 
 @given(
@@ -74,38 +74,38 @@ def test_no_more_is_looked_at_than_may_be(
 ) -> None:
     rows = Rows(many, every, upwards=upwards)
     cut = Cut(limit=limit, descending=not upwards, look=look)
-    found, left = asyncio.run(search_page(rows.ask, 0, many + 1, cut))
+    hits, last = asyncio.run(search_page(rows.ask, 0, many + 1, cut))
     assert sum(rows.pieces) <= look
-    way = rows.rows if upwards else rows.rows[::-1]
-    fitting = [row for row in way[:look] if row[1]]
-    assert found == fitting[:limit]
-    assert left == (way[look - 1] if len(fitting) < limit and many >= look else None)
+    ordered = rows.rows if upwards else rows.rows[::-1]
+    fitting = [row for row in ordered[:look] if row[1]]
+    assert hits == fitting[:limit]
+    assert last == (ordered[look - 1] if len(fitting) < limit and many >= look else None)
 
 
 def test_a_page_of_a_long_list_is_left_in_the_end() -> None:
     rows = Rows(MOST_CHECKED + 1, 10**9, upwards=True)
-    found, left = asyncio.run(search_page(rows.ask, 0, 10**6, Cut()))
-    assert (found, left) == ([], (MOST_CHECKED, False))
+    hits, last = asyncio.run(search_page(rows.ask, 0, 10**6, Cut()))
+    assert (hits, last) == ([], (MOST_CHECKED, False))
     assert sum(rows.pieces) == MOST_CHECKED
 
 
-@pytest.mark.parametrize("many", [0, 1, MOST_COUNTED - 1, MOST_COUNTED, 2 * MOST_COUNTED + 1])
+@pytest.mark.parametrize("many", [0, 1, COUNTED_ROWS - 1, COUNTED_ROWS, 2 * COUNTED_ROWS + 1])
 def test_everything_is_counted_once(many: int) -> None:
-    async def ask(low: int, most: int) -> list[tuple[bool, int, int, int]]:
-        seen = range(low + 1, min(low + most, many) + 1)
-        split = {odd: [one for one in seen if one % 2 == odd] for odd in (False, True)}
-        return [(odd, len(there), len(there), there[-1]) for odd, there in split.items() if there]
+    async def read_counts(low: int, most: int) -> list[tuple[bool, int, int, int]]:
+        numbers = range(low + 1, min(low + most, many) + 1)
+        split = {odd: [number for number in numbers if number % 2 == odd] for odd in (False, True)}
+        return [(odd, len(group), len(group), group[-1]) for odd, group in split.items() if group]
 
-    counts = asyncio.run(count_rows(ask, 0))
+    counts = asyncio.run(count_rows(read_counts, 0))
     assert (counts[True], counts[False]) == ((many + 1) // 2, many // 2)
 
 
 @given(last=st.integers(0, 500), first=st.integers(1, 501))
 def test_halving_finds_the_first_yes_soon(last: int, first: int) -> None:
     search = BinarySearch(last)
-    asked = 0
+    answers = 0
     while (middle := search.middle) is not None:
-        asked += 1
+        answers += 1
         search.answer(middle, yes=middle >= first)
     assert search.first == min(first, last + 1)
-    assert asked <= last.bit_length() + 1
+    assert answers <= last.bit_length() + 1

@@ -24,7 +24,7 @@ class TestPostgresStore(StoreContract):
 
     @pytest.fixture
     async def later(self, tarry_url: str) -> Later:
-        """The database's clock cannot be pushed, but what was timed by it can be moved back."""
+        """Move the saved times back instead: a test cannot push the database's clock."""
 
         async def move_back(seconds: float) -> None:
             connection = await asyncpg.connect(tarry_url)

@@ -31,6 +31,6 @@ def test_a_store_that_takes_more_than_may_wait_is_noticed(
     try_on: Try, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     try_on(AddContract, "test_a_full_backlog_is_one_application_s_own")
-    monkeypatch.setattr(ingest.MemoryIngest, "_full", lambda *_: None)
+    monkeypatch.setattr(ingest.MemoryIngest, "_backlog_full", lambda *_: None)
     with pytest.raises(AssertionError):
         try_on(AddContract, "test_a_full_backlog_is_one_application_s_own")

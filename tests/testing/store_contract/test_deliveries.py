@@ -41,6 +41,6 @@ def test_a_list_by_id_is_noticed(try_on: Try, monkeypatch: pytest.MonkeyPatch, t
         return [delivery for delivery in placed if not cut.mark or delivery.message > cut.mark]
 
     try_on(DeliveriesContract, test)
-    monkeypatch.setattr(listing, "_behind", behind)
+    monkeypatch.setattr(listing, "_after_mark", behind)
     with pytest.raises(AssertionError):
         try_on(DeliveriesContract, test)

@@ -14,6 +14,6 @@ def test_a_store_that_knows_no_keys_is_noticed(
     try_on: Try, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     try_on(KeysContract, "test_a_known_key_answers_with_the_first_message")
-    monkeypatch.setattr(ingest.MemoryIngest, "_known", lambda *_: None)
+    monkeypatch.setattr(ingest.MemoryIngest, "_duplicate", lambda *_: None)
     with pytest.raises(AssertionError):
         try_on(KeysContract, "test_a_known_key_answers_with_the_first_message")

@@ -14,6 +14,6 @@ def test_a_store_that_sweeps_what_waits_is_noticed(
     try_on: Try, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     try_on(SweepContract, "test_what_is_still_to_be_sent_stays", retention=MESSAGES)
-    monkeypatch.setattr(Data, "over", lambda *_: True)
+    monkeypatch.setattr(Data, "has_ended", lambda *_: True)
     with pytest.raises(AssertionError):
         try_on(SweepContract, "test_what_is_still_to_be_sent_stays", retention=MESSAGES)

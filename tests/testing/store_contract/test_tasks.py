@@ -15,6 +15,6 @@ def test_a_store_that_replays_too_much_is_noticed(
     try_on: Try, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     try_on(TasksContract, "test_a_task_concerns_messages_of_its_time", work=Work.RECOVER)
-    monkeypatch.setattr(tasks, "_concerns", lambda *_: True)
+    monkeypatch.setattr(tasks, "_is_in_range", lambda *_: True)
     with pytest.raises(AssertionError):
         try_on(TasksContract, "test_a_task_concerns_messages_of_its_time", work=Work.RECOVER)

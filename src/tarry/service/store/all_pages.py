@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 
 from tarry.service.model.listing import Cut, Found
 
-PAGE = 250
+PAGE_SIZE = 250
 """Entries of a page."""
 
 
@@ -17,14 +17,14 @@ class Listed(Protocol):
         """Its id."""
 
 
-Thing = TypeVar("Thing", bound=Listed)
+Entry = TypeVar("Entry", bound=Listed)
 
 
-async def all_pages(ask: Callable[[Cut], Awaitable[Found[Thing]]]) -> AsyncIterator[Thing]:
+async def all_pages(read_page: Callable[[Cut], Awaitable[Found[Entry]]]) -> AsyncIterator[Entry]:
     """Yield all entries of a list, as they are when their page is read."""
-    entries = (await ask(Cut(PAGE))).entries
+    entries = (await read_page(Cut(PAGE_SIZE))).entries
     while entries:
         for entry in entries:
             yield entry
-        last = len(entries) < PAGE
-        entries = [] if last else (await ask(Cut(PAGE, entries[-1].id))).entries
+        last = len(entries) < PAGE_SIZE
+        entries = [] if last else (await read_page(Cut(PAGE_SIZE, entries[-1].id))).entries

@@ -195,14 +195,14 @@ class RecordsByKind(ABC):
                 page = self._page_event_types(environment, cut, archived=archived)
             case Keys(environment):
                 page = self._page_keys(environment, cut)
-            case Messages(application, wanted):
-                page = self._page_messages(application, cut, wanted)
-            case DeliveriesTo(endpoint, fits):
-                page = self._page_deliveries_to(endpoint, cut, fits)
-            case AttemptsTo(endpoint, made):
-                page = self._page_attempts_to(endpoint, cut, made)
-            case AttemptsOf(message, made):
-                page = self._page_attempts_of(message, cut, made)
+            case Messages(application, message_filter):
+                page = self._page_messages(application, cut, message_filter)
+            case DeliveriesTo(endpoint, delivery_filter):
+                page = self._page_deliveries_to(endpoint, cut, delivery_filter)
+            case AttemptsTo(endpoint, attempt_filter):
+                page = self._page_attempts_to(endpoint, cut, attempt_filter)
+            case AttemptsOf(message, attempt_filter):
+                page = self._page_attempts_of(message, cut, attempt_filter)
             case Tasks():
                 page = self._page_tasks(kind, cut)
             case _:
@@ -279,22 +279,22 @@ class RecordsByKind(ABC):
 
     @abstractmethod
     async def _page_messages(
-        self, application: str, cut: Cut, wanted: MessageFilter
+        self, application: str, cut: Cut, message_filter: MessageFilter
     ) -> Found[Message]: ...
 
     @abstractmethod
     async def _page_deliveries_to(
-        self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
+        self, endpoint: Endpoint, cut: Cut, delivery_filter: DeliveryFilter
     ) -> Found[tuple[Message, Delivery]]: ...
 
     @abstractmethod
     async def _page_attempts_to(
-        self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
+        self, endpoint: Endpoint, cut: Cut, attempt_filter: AttemptFilter
     ) -> Found[tuple[Attempt, Message]]: ...
 
     @abstractmethod
     async def _page_attempts_of(
-        self, message: str, cut: Cut, wanted: AttemptFilter
+        self, message: str, cut: Cut, attempt_filter: AttemptFilter
     ) -> Found[tuple[Attempt, Endpoint]]: ...
 
     @abstractmethod

@@ -462,4 +462,4 @@ class Nudge(Protocol):
     """A callback for woken lanes."""
 
     def __call__(self) -> None:
-        """Look soon: there is something to do."""
+        """Tell the listener to look for woken lanes soon."""

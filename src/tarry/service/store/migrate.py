@@ -48,27 +48,27 @@ class Migrator(Protocol):
 
 def steps(package: str) -> tuple[Migration, ...]:
     """Return all steps of a dialect's package in order; ValueError if one is missing."""
-    found = []
+    migrations = []
     for file in (files(package) / "migrations").iterdir():
         if not file.name.endswith(".sql"):
             continue
-        named = _FILE.fullmatch(file.name)
-        if named is None:
+        name_match = _FILE.fullmatch(file.name)
+        if name_match is None:
             raise ValueError(f"{file.name!r} is no migration: it must be named like 0001_begin.sql")
         sql = file.read_text(encoding="utf-8")
-        found.append(Migration(int(named["number"]), named["name"], sql))
-    found.sort(key=lambda step: step.number)
-    for wanted, step in enumerate(found, start=1):
-        if step.number != wanted:
-            raise ValueError(f"migration {wanted:04d} is missing or there twice in {package}")
-    return tuple(found)
+        migrations.append(Migration(int(name_match["number"]), name_match["name"], sql))
+    migrations.sort(key=lambda step: step.number)
+    for number, step in enumerate(migrations, start=1):
+        if step.number != number:
+            raise ValueError(f"migration {number:04d} is missing or there twice in {package}")
+    return tuple(migrations)
 
 
-def status(known: Sequence[Migration], found: int) -> Status:
-    """Return the status of a schema with version `found` (0: there is none yet)."""
-    if found > len(known):
-        raise SchemaMismatch(found, len(known))
-    return Status(found, tuple(known[found:]))
+def status(migrations: Sequence[Migration], version: int) -> Status:
+    """Return the status of a schema at this version; 0 means that there is no schema yet."""
+    if version > len(migrations):
+        raise SchemaMismatch(version, len(migrations))
+    return Status(version, tuple(migrations[version:]))
 
 
 def script(pending: Sequence[Migration]) -> str:

@@ -1,4 +1,4 @@
-"""Scan old rows in bounded pieces, so that rows which cannot go yet are not read each time."""
+"""Scan old rows in bounded pieces, so that rows that must stay are not read again each time."""
 
 import math
 from collections.abc import Awaitable, Callable
@@ -6,8 +6,8 @@ from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
 
-LOOKED_AT = 20
-"""How many rows one piece reads for each row that may be removed."""
+ROWS_READ_PER_KEY = 20
+"""At most this many rows are read for each key that a caller asks for."""
 
 
 class OldRows(Generic[Key]):
@@ -15,43 +15,46 @@ class OldRows(Generic[Key]):
 
     def __init__(self, first: Key) -> None:
         self._start = (-math.inf, first)
-        self._behind = self._start
+        self._position = self._start
 
     async def removable(
         self,
-        ask: Callable[[float, Key, int], Awaitable[list[tuple[float, Key, bool]]]],
+        read_rows: Callable[[float, Key, int], Awaitable[list[tuple[float, Key, bool]]]],
         *,
         limit: int,
     ) -> list[Key]:
         """Return at most `limit` keys of rows that may be removed.
 
-        `ask` returns up to a number of rows after an instant and a key, in this order, and whether
-        each may be removed. An empty result means that there are none, or that so many rows cannot
-        be removed yet that the next call continues the scan.
+        `read_rows` returns up to a number of rows after an instant and a key, in this order, and
+        whether each may be removed. An empty result means that there are none, or that so many rows
+        cannot be removed yet that the next call continues the scan.
         """
-        began = self._behind
-        found = await self._piece(ask, limit)
-        if len(found) < limit and began != self._start and self._behind == self._start:
-            found += await self._piece(ask, limit)
-        return list(dict.fromkeys(found))[:limit]
+        first_position = self._position
+        keys = await self._read_piece(read_rows, limit)
+        has_wrapped = first_position != self._start and self._position == self._start
+        if len(keys) < limit and has_wrapped:
+            keys += await self._read_piece(read_rows, limit)
+        return list(dict.fromkeys(keys))[:limit]
 
-    async def _piece(
-        self, ask: Callable[[float, Key, int], Awaitable[list[tuple[float, Key, bool]]]], limit: int
+    async def _read_piece(
+        self,
+        read_rows: Callable[[float, Key, int], Awaitable[list[tuple[float, Key, bool]]]],
+        limit: int,
     ) -> list[Key]:
         """Read a few rows, and more only if few of them may be removed."""
-        found: list[Key] = []
-        looked, most = 0, limit
-        while looked < limit * LOOKED_AT:
-            seen = await ask(*self._behind, most)
-            over = [(at, key) for at, key, over in seen if over][: limit - len(found)]
-            found += [key for _, key in over]
-            if len(found) == limit:
-                self._behind = over[-1]
+        keys: list[Key] = []
+        rows_read, rows_to_read = 0, limit
+        while rows_read < limit * ROWS_READ_PER_KEY:
+            rows = await read_rows(*self._position, rows_to_read)
+            removable = [(at, key) for at, key, is_over in rows if is_over][: limit - len(keys)]
+            keys += [key for _, key in removable]
+            if len(keys) == limit:
+                self._position = removable[-1]
                 break
-            if len(seen) < most:
-                self._behind = self._start
+            if len(rows) < rows_to_read:
+                self._position = self._start
                 break
-            self._behind = seen[-1][:2]
-            looked += most
-            most = min(2 * most, limit * LOOKED_AT - looked)
-        return found
+            self._position = rows[-1][:2]
+            rows_read += rows_to_read
+            rows_to_read = min(2 * rows_to_read, limit * ROWS_READ_PER_KEY - rows_read)
+        return keys

@@ -37,55 +37,57 @@ def parse(text: str, where: str = "SQL") -> list[Query]:
         raise ValueError(f"{where}: there is SQL before the first '-- name: ...'")
     queries, parts = list[Query](), dict[str, str]()
     for kind, name, body in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
-        one = _query(name, _put_in(body.strip(), parts, where), where)
+        query = _query(name, _fill_in(body.strip(), parts, where), where)
         if kind == "part":
-            parts[name] = one.sql
+            parts[name] = query.sql
         else:
-            queries.append(one)
+            queries.append(query)
     return queries
 
 
 def load(package: str) -> dict[str, Query]:
     """Return all queries in the folder `sql` of a package by name; names must be unique."""
-    found: dict[str, Query] = {}
+    queries: dict[str, Query] = {}
     folder = files(package) / "sql"
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
         if not file.name.endswith(".sql"):
             continue
         for query in parse(file.read_text(encoding="utf-8"), file.name):
-            if query.name in found:
+            if query.name in queries:
                 raise ValueError(f"{file.name}: there is another query {query.name!r} already")
-            found[query.name] = query
-    return found
+            queries[query.name] = query
+    return queries
 
 
 def downwards(sql: str) -> str:
     """Return a query with every `ORDER BY columns` at the end of a line in descending order."""
-    turned, orders = _ORDER.subn(lambda columns: f"{columns[0].replace(',', ' DESC,')} DESC", sql)
+    descending, orders = _ORDER.subn(
+        lambda columns: f"{columns[0].replace(',', ' DESC,')} DESC", sql
+    )
     if not orders:
         raise ValueError(f"there is no line with 'ORDER BY columns' at its end to turn in: {sql}")
-    return turned
+    return descending
 
 
-def _put_in(body: str, parts: Mapping[str, str], where: str) -> str:
+def _fill_in(body: str, parts: Mapping[str, str], where: str) -> str:
     """Return a query with its parts filled in; they must come before it in the file."""
     for name in _PART.findall(body):
         if name not in parts:
             raise ValueError(f"{where}: there is no '-- part: {name}' before it is used")
-    return _PART.sub(lambda named: parts[named[1]], body)
+    return _PART.sub(lambda reference: parts[reference[1]], body)
 
 
 def _query(name: str, body: str, where: str) -> Query:
     if not _WORD.fullmatch(name):
         raise ValueError(f"{where}: {name!r} is no name: it must be lower case words joined by _")
     lines = body.splitlines()
-    told = 0
-    while told < len(lines) and lines[told].startswith("-- "):
-        told += 1
-    purpose = " ".join(line.removeprefix("-- ").strip() for line in lines[:told])
+    comments = 0
+    while comments < len(lines) and lines[comments].startswith("-- "):
+        comments += 1
+    purpose = " ".join(line.removeprefix("-- ").strip() for line in lines[:comments])
     if not purpose:
         raise ValueError(f"{where}: query {name!r} needs a line '-- ...' that says what it is for")
-    sql = "\n".join(lines[told:]).strip().removesuffix(";").rstrip()
+    sql = "\n".join(lines[comments:]).strip().removesuffix(";").rstrip()
     if not sql:
         raise ValueError(f"{where}: query {name!r} has no SQL")
     return Query(name, purpose, sql)

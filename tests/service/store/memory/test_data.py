@@ -1,4 +1,4 @@
-"""What the parts of the memory store ask of its data."""
+"""Lookups that all parts of the memory store use."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What is listed of messages and endpoints that are not there."""
+"""Lists of messages and endpoints that do not exist."""
 
 import asyncio
 

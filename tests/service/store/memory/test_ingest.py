@@ -1,4 +1,4 @@
-"""How the memory store takes in many."""
+"""How the memory store accepts many messages."""
 
 import asyncio
 import time

@@ -19,13 +19,13 @@ moves = st.lists(
 
 
 def lane_after(steps: list[tuple[int, State, float, float]]) -> Lane:
-    """A lane in which these deliveries came to these states, one after the other."""
+    """Return a lane after these changes of its deliveries, applied in order."""
     lane = Lane(an_endpoint("app_1", lane=1))
     for seq, state, due_at, accepted_at in steps:
         first = Delivery(lane=1, seq=seq, message=f"msg_{seq}", accepted_at=accepted_at)
-        known = lane.deliveries.get(seq, first)
+        stored = lane.deliveries.get(seq, first)
         due = due_at if state is State.WAITING else None
-        lane.put(replace(known, state=state, due_at=due, accepted_at=accepted_at))
+        lane.put(replace(stored, state=state, due_at=due, accepted_at=accepted_at))
     return lane
 
 
@@ -44,12 +44,12 @@ def test_what_is_ready_comes_by_number(
     steps: list[tuple[int, State, float, float]], after: int, before: int | None
 ) -> None:
     lane = lane_after(steps)
-    wanted = [
+    expected = [
         row.seq
         for row in lane.deliveries.values()
         if row.state is State.READY and row.seq > after and (before is None or row.seq < before)
     ]
-    assert [row.seq for row in lane.ready_between(after, before)] == sorted(wanted)
+    assert [row.seq for row in lane.ready_between(after, before)] == sorted(expected)
 
 
 @given(steps=moves, now=st.sampled_from([0.5, 1.0, 2.5, 3.0]), after=st.integers(0, 9))

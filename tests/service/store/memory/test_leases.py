@@ -1,4 +1,4 @@
-"""The time the memory store's leases go by."""
+"""The clock that the memory store's leases use."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""What is listed and counted of what is not there, in the memory store."""
+"""Lists and counts of records that do not exist, in the memory store."""
 
 import asyncio
 
@@ -35,10 +35,10 @@ def test_an_empty_lane_has_nothing_on_either_side_of_any_mark() -> None:
         scene = await Scene.set_up(MemoryStore())
         for back in (False, True):
             cut = Cut(mark=new_id("msg_"), back=back)
-            found = (
+            deliveries = (
                 await scene.store.page(DeliveriesTo(scene.endpoint, DeliveryFilter()), cut)
             ).entries
-            assert found == []
+            assert deliveries == []
         span = {"since": 0.0, "until": NOON * 2}
         assert await scene.store.count_deliveries(scene.endpoint, **span) == {}
         assert await scene.store.count_attempts(scene.endpoint, **span) == (0, 0)

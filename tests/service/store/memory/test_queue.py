@@ -1,4 +1,4 @@
-"""What the memory store has no use for, and how a delivery ends in it."""
+"""Calls that do nothing in the memory store, and how a delivery ends in it."""
 
 import asyncio
 

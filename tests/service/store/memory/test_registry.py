@@ -3,16 +3,16 @@
 import pytest
 
 from tarry.service.model.listing import Cut
-from tarry.service.store.memory.registry import _cut
+from tarry.service.store.memory.registry import _names_of_page
 
 
 @pytest.mark.parametrize("back", [False, True])
 @pytest.mark.parametrize("descending", [False, True])
 def test_pages_one_after_the_other_are_the_whole_list(*, descending: bool, back: bool) -> None:
     names = ["a", "b", "c", "d", "e"]
-    found: list[str] = []
+    listed: list[str] = []
     mark = ""
-    while page := _cut(reversed(names), Cut(2, mark, back, descending)):
-        found = [*page, *found] if back else [*found, *page]
+    while page := _names_of_page(reversed(names), Cut(2, mark, back, descending)):
+        listed = [*page, *listed] if back else [*listed, *page]
         mark = page[0] if back else page[-1]
-    assert found == (names[::-1] if descending else names)
+    assert listed == (names[::-1] if descending else names)

@@ -8,9 +8,9 @@ from tarry.service.store.memory import MemoryStore
 
 def test_the_memory_store_is_a_store() -> None:
     store: Store = MemoryStore()
-    wanted = {name for name, _ in inspect.getmembers(Store, inspect.isfunction) if name[0] != "_"}
-    assert len(wanted) > 40
-    assert wanted <= set(dir(store))
+    methods = {name for name, _ in inspect.getmembers(Store, inspect.isfunction) if name[0] != "_"}
+    assert len(methods) > 40
+    assert methods <= set(dir(store))
 
 
 def test_no_two_parts_of_it_have_a_method_of_the_same_name() -> None:

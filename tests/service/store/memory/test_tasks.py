@@ -1,4 +1,4 @@
-"""Where a task of the memory store goes on."""
+"""Where the memory store continues a task."""
 
 import asyncio
 

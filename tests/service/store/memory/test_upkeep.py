@@ -1,4 +1,4 @@
-"""What the memory store cannot do, and says so."""
+"""Maintenance that the memory store refuses or does not need."""
 
 import asyncio
 from pathlib import Path

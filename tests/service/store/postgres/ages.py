@@ -1,4 +1,4 @@
-"""Messages of long ago in partitions of long ago, for tests of what becomes of them."""
+"""Old messages in old partitions, for tests of their removal."""
 
 import os
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ from tarry.testing.store_contract.scene import Scene
 
 
 class Ages(Scene):
-    """A scene whose time is the database's, with a partition of a week for a hundred days ago."""
+    """A scene on the database's clock, with a week's partition that began a hundred days ago."""
 
     url: str
     now: float
@@ -25,28 +25,28 @@ class Ages(Scene):
 
     @property
     def quarter(self) -> Retention:
-        """What is kept for ninety days."""
+        """A retention of ninety days."""
         return Retention(messages_before=self.now - 90 * DAY)
 
     async def age(self, since_at: float, until_at: float) -> None:
-        """Make partitions for a time."""
+        """Create the partitions for a time range."""
         for of in ("message", "attempt"):
             assert await make(self.store._database, partition(of, since_at, until_at))  # type: ignore[attr-defined]  # noqa: SLF001  what the store stands on
 
     async def put(self, at: float, **values: object) -> Message:
-        """A message of a time, which waits."""
-        named = ids.make(ids.MESSAGE, now=at, entropy=os.urandom(ids.CHANCE))
-        return await self.add(**{"id": named, "accepted_at": at, **values})
+        """Add a message that was accepted at this time."""
+        message_id = ids.make(ids.MESSAGE, now=at, entropy=os.urandom(ids.CHANCE))
+        return await self.add(**{"id": message_id, "accepted_at": at, **values})
 
     async def deliver(self, at: float) -> None:
-        """All that is ready is delivered at a time."""
+        """Settle all ready deliveries as delivered at this time."""
         for due in await self.due(limit=10_000):
-            named = ids.make(ids.ATTEMPT, now=at, entropy=os.urandom(ids.CHANCE))
-            attempt = an_attempt(due, id=named, at=at, status=204, kind=None)
+            attempt_id = ids.make(ids.ATTEMPT, now=at, entropy=os.urandom(ids.CHANCE))
+            attempt = an_attempt(due, id=attempt_id, at=at, status=204, kind=None)
             await self.settle(delivered(due, ended_at=at, attempt=attempt))
 
     async def sweep(self, retention: Retention | None = None, limit: int = 100) -> int:
-        """All that can go; how much."""
+        """Sweep until nothing more can be removed; return the number of rows."""
         swept = 0
         while piece := await self.store.sweep(retention or self.quarter, limit=limit):
             swept += piece
@@ -54,25 +54,25 @@ class Ages(Scene):
         return swept
 
     def tables(self, of: str) -> list[str]:
-        """The partitions of a table, with the default one."""
+        """Return the names of a table's partitions, including the default one."""
         with psycopg.connect(self.url) as connection:
-            found = connection.execute(
+            names = connection.execute(
                 "SELECT relname FROM pg_class WHERE relname ~ %s AND relkind = 'r' ORDER BY 1",
                 [f"^{of}_"],
             )
-            return [name for (name,) in found.fetchall()]
+            return [name for (name,) in names.fetchall()]
 
     def rows(self, table: str) -> int:
-        """How many a table has."""
+        """Return the number of rows in a table."""
         with psycopg.connect(self.url) as connection:
             query = f"SELECT count(*) FROM tarry.{table}".encode()  # noqa: S608  our tables
-            ((many,),) = connection.execute(query).fetchall()
-            return int(many)
+            ((count,),) = connection.execute(query).fetchall()
+            return int(count)
 
 
 @asynccontextmanager
 async def ages(url: str) -> AsyncIterator[Ages]:
-    """A new store in an empty database, and what it is tried on."""
+    """Provide a scene on a new store in an empty database."""
     store = await PostgresStore.open(url, migrate=True)
     scene = await Ages.set_up(store)
     assert isinstance(scene, Ages)

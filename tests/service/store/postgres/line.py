@@ -1,4 +1,4 @@
-"""A line to a PostgreSQL server that can be cut at a chosen moment."""
+"""A proxy before a PostgreSQL server that cuts the connection at a chosen moment."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,17 +10,17 @@ PORT = 5432
 
 
 class Line:
-    """Passes bytes on, until it sees what it is to be cut at."""
+    """Passes bytes on until it sees the bytes at which it cuts the connection."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self.cut_before = b""
-        """Of what is asked: it does not reach the server."""
+        """Bytes of a request that does not reach the server."""
         self.cut_behind = b""
-        """Of what is asked: it reaches the server, but the answer does not come back."""
+        """Bytes of a request that reaches the server but whose answer is lost."""
 
     async def serve(self, client: asyncio.StreamReader, answer: asyncio.StreamWriter) -> None:
-        server, ask = await connected(self._url)
+        server, to_server = await connected(self._url)
         back = asyncio.create_task(self._pass(server, answer))
         with suppress(ConnectionError):
             while data := await client.read(CHUNK):
@@ -29,12 +29,12 @@ class Line:
                 if self.cut_behind and self.cut_behind in data:
                     back.cancel()
                     await back
-                    ask.write(data)
+                    to_server.write(data)
                     await server.read(1)  # it was done
                     break
-                ask.write(data)
+                to_server.write(data)
         back.cancel()
-        for writer in (ask, answer):
+        for writer in (to_server, answer):
             writer.transport.abort()
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -46,7 +46,7 @@ class Line:
 
 @asynccontextmanager
 async def line_to(url: str) -> AsyncIterator[tuple[Line, str]]:
-    """A line to a server, and the URL that leads over it."""
+    """Provide a proxy before a server, and the URL that leads through it."""
     parts = urlsplit(url)
     line = Line(url)
     server = await asyncio.start_server(line.serve, "127.0.0.1", 0)
@@ -56,7 +56,7 @@ async def line_to(url: str) -> AsyncIterator[tuple[Line, str]]:
 
 
 async def connected(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A bare connection to a server: a cluster for tests has a Unix socket, others have a port."""
+    """Open a socket to a server: test clusters have a Unix socket, others have a port."""
     parts = urlsplit(url)
     folder = parse_qs(parts.query).get("host")
     if folder is None:

@@ -14,7 +14,7 @@ DONE = b""
 
 
 class Process:
-    """A connection to the server, used by whoever has a transaction to run."""
+    """A connection to the server, lent to one client's transaction at a time."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -33,7 +33,7 @@ class Process:
 
 
 class Pooler:
-    """Lends a few server processes to any number of clients, for a transaction each."""
+    """Lends a few server processes to any number of clients, for one transaction each."""
 
     def __init__(self) -> None:
         self.free: asyncio.Queue[Process] = asyncio.Queue()
@@ -42,10 +42,10 @@ class Pooler:
     async def serve(self, client: asyncio.StreamReader, answer: asyncio.StreamWriter) -> None:
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             if await self._greet(client, answer):
-                asked: asyncio.Queue[bytes] = asyncio.Queue()
-                reading = asyncio.create_task(_read_all(client, asked))
-                while (message := await asked.get()) != DONE:
-                    await self._transaction(message, asked, answer)
+                requests: asyncio.Queue[bytes] = asyncio.Queue()
+                reading = asyncio.create_task(_read_all(client, requests))
+                while (message := await requests.get()) != DONE:
+                    await self._transaction(message, requests, answer)
                 await reading
         answer.transport.abort()
 
@@ -66,47 +66,47 @@ class Pooler:
         return True
 
     async def _transaction(
-        self, message: bytes, asked: "asyncio.Queue[bytes]", answer: asyncio.StreamWriter
+        self, message: bytes, requests: "asyncio.Queue[bytes]", answer: asyncio.StreamWriter
     ) -> None:
-        """Lend a process until it says that no transaction is open any more."""
+        """Lend a process until it reports that no transaction is open."""
         process = await self.free.get()
         self.transactions += 1
         answering = asyncio.create_task(_answer(process, answer))
         process.writer.write(message)
         while not answering.done():
-            more = asyncio.create_task(asked.get())
-            await asyncio.wait({answering, more}, return_when=asyncio.FIRST_COMPLETED)
-            if more.done():
-                process.writer.write(more.result())
+            following = asyncio.create_task(requests.get())
+            await asyncio.wait({answering, following}, return_when=asyncio.FIRST_COMPLETED)
+            if following.done():
+                process.writer.write(following.result())
             else:
-                more.cancel()
+                following.cancel()
         self.free.put_nowait(process)
 
 
-async def _read_all(client: asyncio.StreamReader, asked: "asyncio.Queue[bytes]") -> None:
+async def _read_all(client: asyncio.StreamReader, requests: "asyncio.Queue[bytes]") -> None:
     with suppress(asyncio.IncompleteReadError, ConnectionError):
         while (message := await read(client))[:1] != b"X":
-            asked.put_nowait(message)
-    asked.put_nowait(DONE)
+            requests.put_nowait(message)
+    requests.put_nowait(DONE)
 
 
 async def _answer(process: Process, answer: asyncio.StreamWriter) -> None:
-    """Pass on what the server says until it is ready for another transaction."""
-    said = b""
-    while said[:1] != b"Z" or said[-1:] != b"I":
-        said = await read(process.reader)
-        answer.write(said)
+    """Pass on the server's messages until it is ready for another transaction."""
+    message = b""
+    while message[:1] != b"Z" or message[-1:] != b"I":
+        message = await read(process.reader)
+        answer.write(message)
 
 
 async def read(reader: asyncio.StreamReader) -> bytes:
-    """One message, whole."""
+    """Return one complete message."""
     head = await reader.readexactly(5)
     return head + await reader.readexactly(struct.unpack("!I", head[1:])[0] - 4)
 
 
 @asynccontextmanager
 async def pooler_of(url: str, processes: int = 3) -> AsyncIterator[tuple[Pooler, str]]:
-    """A pooler before the server of a cluster for tests, and the URL that leads through it."""
+    """Provide a pooler before a test cluster's server, and the URL that leads through it."""
     database = urlsplit(url).path.lstrip("/")
     pooler = Pooler()
     for _ in range(processes):

@@ -1,4 +1,4 @@
-"""Everybody holds what they change in the same order: nobody waits for one who waits for them."""
+"""All transactions lock rows in the same order, so that none waits for one that waits for it."""
 
 import asyncio
 import random
@@ -36,7 +36,7 @@ STANDINGS = [Standing.ENABLED, Standing.PARKED, Standing.DISABLED, Standing.PAUS
 
 
 class People:
-    """Whoever does something to the endpoints and messages of one application, and the worker."""
+    """Everything that people and the worker do to one application, in random order."""
 
     def __init__(
         self, scene: Scene, store: PostgresStore, chance: random.Random, *, standing: float
@@ -74,15 +74,15 @@ class People:
         new = [new_message(self.scene.application, key=key, event_id=key) for key in keys]
         new += [new_message(self.scene.application) for _ in range(3)]
         await self.store.add(new)
-        self.messages = [*self.messages[-20:], *(one.message.id for one in new)]
+        self.messages = [*self.messages[-20:], *(added.message.id for added in new)]
 
     async def settle(self) -> None:
         lanes = [endpoint.lane for endpoint in self.scene.endpoints]
         streams = (Stream.READY, Stream.RESEND)
         wants = [Want(lane=lane, stream=stream, limit=4) for lane in lanes for stream in streams]
-        found = await self.store.fetch(wants, now=NOON, most_bytes=PLENTY_OF_BYTES)
-        settled = [self._settled(due) for due in [*found.due, *self.before]]
-        self.before = found.due[:6]  # answered late: much has happened to them by then
+        fetched = await self.store.fetch(wants, now=NOON, most_bytes=PLENTY_OF_BYTES)
+        settled = [self._settled(due) for due in [*fetched.due, *self.before]]
+        self.before = fetched.due[:6]  # answered late: much has happened to them by then
         self.chance.shuffle(settled)
         changes = [self._change(lane) for lane in self.chance.sample(lanes, 2)]
         await self.store.settle(settled, changes, self.scene.leases)
@@ -100,9 +100,11 @@ class People:
         return postponed(due, NOON + 9) if self.chance.random() < 0.2 else how(due)
 
     async def change_endpoint(self) -> None:
-        one, standing = self.an_endpoint(), self.chance.choice(STANDINGS)
+        endpoint, standing = self.an_endpoint(), self.chance.choice(STANDINGS)
         await self.store.change(
-            Endpoints(one.application), one.id, lambda stored: stored.stand(standing, NOON)
+            Endpoints(endpoint.application),
+            endpoint.id,
+            lambda stored: stored.stand(standing, NOON),
         )
 
     async def change_application(self) -> None:
@@ -120,8 +122,8 @@ class People:
         await self.store.cancel(self.scene.application.id, self.a_message(), now=NOON)
 
     async def resend(self) -> None:
-        known = f"resend_{self.chance.random()}"
-        await self.store.resend(self.an_endpoint(), self.a_message(), resend=known)
+        resend_id = f"resend_{self.chance.random()}"
+        await self.store.resend(self.an_endpoint(), self.a_message(), resend=resend_id)
 
     async def replay(self) -> None:
         work = self.chance.choice([Work.RECOVER, Work.BULK_REPLAY])
@@ -156,11 +158,11 @@ async def go_on(do: Callable[[], Awaitable[None]]) -> None:
 def deadlocks(url: str) -> int:
     with psycopg.connect(url) as look:
         look.execute("SELECT pg_stat_clear_snapshot()")
-        found = look.execute(
+        count = look.execute(
             "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
         ).fetchone()
-    assert found
-    return int(found[0])
+    assert count
+    return int(count[0])
 
 
 @pytest.mark.parametrize("standing", [1.0, 0.3, 0.0])
@@ -172,13 +174,13 @@ async def test_whatever_is_done_at_once_nobody_waits_for_one_who_waits_for_them(
         await scene.add_endpoint()
     other = await PostgresStore.open(tarry_url)
     people = [
-        People(scene, one, random.Random(seed), standing=standing)
-        for seed, one in enumerate((store, other))
+        People(scene, each_store, random.Random(seed), standing=standing)
+        for seed, each_store in enumerate((store, other))
     ]
     async with asyncio.timeout(120):
-        await asyncio.gather(*(go_on(do) for one in people for do in one.all_they_do()))
+        await asyncio.gather(*(go_on(act) for person in people for act in person.all_they_do()))
     await scene.check_counts()
     await other.close()
     await store.close()
-    await asyncio.sleep(1.1)  # a server tells of them when a connection has ended, or in a second
+    await asyncio.sleep(1.1)  # the server counts them after a second
     assert deadlocks(tarry_url) == before

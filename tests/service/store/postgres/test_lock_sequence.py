@@ -53,22 +53,22 @@ OF_STAGE = {
     "resend": "lane = ANY(%(lanes)s)",
     "lane_state": "lane = ANY(%(lanes)s)",
 }
-"""Of these tables a transaction may lock several rows."""
+"""Tables of which a transaction may lock several rows, and which rows a stage has there."""
 LAST = SQL("LOCK TABLE tarry.wake IN SHARE ROW EXCLUSIVE MODE")
-"""Behind all of them: whoever has told of a lane waits for nothing more."""
+"""The last lock: after it has notified a lane's owner, a transaction waits for no other lock."""
 
 Row = tuple[Any, ...]
 Act = Callable[[], Awaitable[object]]
 
 
 class Stage(Scene):
-    """An application with three endpoints, in whose lanes is something of every kind."""
+    """An application with three endpoints, and with deliveries and resends in their lanes."""
 
     added: list[Message]
 
     @classmethod
     async def build(cls, scene: Scene) -> "Stage":
-        """A new one beside those that were used up."""
+        """Set up a new stage in the same database; earlier stages are used up."""
         store, application = scene.store, an_application()
         await store.put(application)
         endpoints = [await store.put(an_endpoint(application)) for _ in range(2)]
@@ -85,28 +85,28 @@ class Stage(Scene):
         return stage
 
     async def all_due(self, stream: Stream = Stream.READY) -> list[Due]:
-        """What all lanes could send, the last one first."""
-        found = [await self.due(stream, lane=one.lane) for one in self.endpoints]
-        return [due for some in found for due in some][::-1]
+        """Return the deliveries that all lanes could send, the last lane first."""
+        of_lanes = [await self.due(stream, lane=endpoint.lane) for endpoint in self.endpoints]
+        return [due for of_lane in of_lanes for due in of_lane][::-1]
 
     def change(self, endpoint: Endpoint, standing: Standing | None = None) -> Change:
-        """What an owner learned of an endpoint, and perhaps how it stands."""
+        """Return a change with new knowledge of an endpoint, and perhaps a new standing."""
         known = Known(failures=1)
         return Change(lane=endpoint.lane, epoch=1, at=NOON, known=known, standing=standing)
 
     def changes(self, standing: Standing | None = None) -> list[Change]:
-        """The same of all endpoints, the last one first."""
-        return [self.change(one, standing) for one in reversed(self.endpoints)]
+        """Return such changes of all endpoints, the last one first."""
+        return [self.change(endpoint, standing) for endpoint in reversed(self.endpoints)]
 
     async def task(self, work: Work) -> Task:
-        """A task for the first lane, or for all of the application."""
+        """Add a task for the first lane, or for the whole application."""
         lane = 0 if work is Work.PURGE_CONTENT else self.lane
         task = a_task(self.endpoint, work, lane=lane)
         await self.store.add_task(task)
         return task
 
     def rows(self, url: str, table: str) -> list[Row]:
-        """The keys of its rows in a table, in order."""
+        """Return the keys of the stage's rows in a table, in order."""
         key = ORDER[table]
         query = f"SELECT {key} FROM tarry.{table} WHERE {OF_STAGE[table]} ORDER BY {key}"  # noqa: S608  our own names
         names = {
@@ -114,8 +114,8 @@ class Stage(Scene):
             "lanes": [endpoint.lane for endpoint in self.endpoints],
         }
         with psycopg.connect(url) as look:
-            found = look.execute(query.encode(), names)
-            return found.fetchall()
+            keys = look.execute(query.encode(), names)
+            return keys.fetchall()
 
 
 Prepare = Callable[[Stage], Awaitable[Act]]
@@ -141,17 +141,20 @@ async def settling_with_standings(stage: Stage) -> Act:
 
 async def settling_twice(stage: Stage) -> Act:
     due = await stage.all_due()
-    wrong = [delivered(replace(one, tries=7)) for one in due]
+    wrong = [delivered(replace(delivery, tries=7)) for delivery in due]
     return lambda: stage.settle(*wrong, *map(delivered, due))
 
 
 async def settling_resends(stage: Stage) -> Act:
     due = await stage.all_due()
     second, first, *others = await stage.all_due(Stream.RESEND)
-    asked = [first, second, *others]
-    attempts = [an_attempt(one, status=200, kind=None) for one in asked]
-    made = [Resent(one.lane, one.resend, two, 1) for one, two in zip(asked, attempts, strict=True)]
-    return lambda: stage.settle(*made, *map(delivered, due), changes=stage.changes())
+    deliveries = [first, second, *others]
+    attempts = [an_attempt(delivery, status=200, kind=None) for delivery in deliveries]
+    resends = [
+        Resent(delivery.lane, delivery.resend, attempt, 1)
+        for delivery, attempt in zip(deliveries, attempts, strict=True)
+    ]
+    return lambda: stage.settle(*resends, *map(delivered, due), changes=stage.changes())
 
 
 async def cancelling(stage: Stage) -> Act:
@@ -182,8 +185,10 @@ async def sweeping(stage: Stage) -> Act:
 
 
 async def changing_an_endpoint(stage: Stage) -> Act:
-    one = stage.endpoint
-    return lambda: stage.store.change(Endpoints(one.application), one.id, lambda stored: stored)
+    endpoint = stage.endpoint
+    return lambda: stage.store.change(
+        Endpoints(endpoint.application), endpoint.id, lambda stored: stored
+    )
 
 
 async def changing_the_application(stage: Stage) -> Act:
@@ -236,7 +241,7 @@ ACTS: dict[str, Prepare] = {
 
 @pytest.fixture
 def lasting(scene: Scene, tarry_url: str) -> Scene:
-    """A scene whose leases do not run out."""
+    """Provide a scene whose leases do not end during the test."""
     with psycopg.connect(tarry_url) as connection:
         connection.execute("UPDATE tarry.shard SET until = 'infinity'")
     return scene
@@ -247,9 +252,9 @@ async def test_whoever_waits_for_a_row_holds_nothing_behind_it(
     lasting: Scene, tarry_url: str, act: str
 ) -> None:
     waited = []
-    for place, table in enumerate(ORDER):
+    for index, table in enumerate(ORDER):
         step = await ACTS[act](await Stage.build(lasting))
-        behind = [_all_of(later) for later in list(ORDER)[place + 1 :]]
+        behind = [_all_of(later) for later in list(ORDER)[index + 1 :]]
         if not await waits(tarry_url, _all_of(table), step, [*behind, LAST]):
             continue
         waited.append(table)
@@ -265,14 +270,14 @@ async def test_whoever_waits_for_a_row_holds_nothing_behind_it(
 
 
 async def waits(url: str, lock: Composable, step: Act, later: Sequence[Composable]) -> bool:
-    """Take a lock and tell whether an act waits for it; if so, the later locks must be free."""
+    """Take a lock and return whether an act waits for it; if so, the later locks must be free."""
     with psycopg.connect(url) as first:
         first.execute(lock.as_bytes(first))
         acting = asyncio.ensure_future(step())
         waiting = await _is_waiting(url, acting)
-        for one in later if waiting else ():
+        for later_lock in later if waiting else ():
             with psycopg.connect(url) as other:
-                other.execute((one + SQL(" NOWAIT")).as_bytes(other))
+                other.execute((later_lock + SQL(" NOWAIT")).as_bytes(other))
                 other.rollback()
         first.rollback()
     await acting
@@ -283,11 +288,11 @@ async def _is_waiting(url: str, acting: "asyncio.Future[object]") -> bool:
     """Return True as soon as somebody waits for a lock, False if the act ended before."""
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as watch:
         while not acting.done():
-            found = await watch.execute(
+            waiting = await watch.execute(
                 "SELECT FROM pg_stat_activity"
                 " WHERE datname = current_database() AND wait_event_type = 'Lock'"
             )
-            if await found.fetchone() is not None:
+            if await waiting.fetchone() is not None:
                 return True
             await asyncio.sleep(0.002)
     return False

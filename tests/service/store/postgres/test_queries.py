@@ -47,8 +47,8 @@ INSERT INTO tarry.delivery (lane, seq, message, state, reason, accepted_at)
 SELECT 2, place, '', CASE place % 10000 WHEN 0 THEN 'ready' ELSE 'delivered' END, 'x', place
   FROM generate_series(1, {many}) AS place;
 """).format(many=MANY)
-"""What was there while little waited."""
-SOME = [f"msg_{place:027}" for place in range(MANY - 10, MANY)]
+"""The data from the time when few deliveries waited."""
+SOME = [f"msg_{number:027}" for number in range(MANY - 10, MANY)]
 SEQS = list(range(MANY - 10, MANY))
 TO_TEN = "msg_to_ten"
 SETTLED = ([1] * 10, SEQS, SOME, [0] * 10, ["ready"] * 10, ["new"] * 10, [0] * 10, [0] * 10)
@@ -70,7 +70,7 @@ ASKED: dict[LiteralString, tuple[object, ...]] = {
     "settle_hold": ([1] * 10, SEQS),
     "read_deliveries": (SOME[0],),
 }
-"""Queries that find a few of many, and what they are asked with."""
+"""Queries that find few of many rows, with their arguments."""
 
 BESIDE = """
 INSERT INTO tarry.lane (number, application, shard)
@@ -79,13 +79,13 @@ INSERT INTO tarry.delivery (lane, seq, message, state, reason, accepted_at)
 SELECT n, place, '', 'delivered', 'x', n
   FROM generate_series(2, 50000) AS n, generate_series(1, 3) AS place;
 """
-"""Many lanes in which a little was delivered."""
+"""Many lanes with a few delivered messages each."""
 WAITS = """
 INSERT INTO tarry.delivery (lane, seq, message, state, reason, accepted_at, due_at)
 SELECT 1, n, '', CASE n % 2 WHEN 0 THEN 'ready' ELSE 'waiting' END, 'x', n, n
   FROM generate_series(1, 100000) AS n;
 """
-"""One in which much waits."""
+"""One lane with many waiting deliveries."""
 DRAINED = """
 UPDATE tarry.delivery SET state = 'delivered', due_at = NULL WHERE lane = 1;
 INSERT INTO tarry.delivery (lane, seq, message, state, reason, accepted_at, due_at)
@@ -93,14 +93,14 @@ SELECT 1000 * n, 3 + s.place, '', s.state, 'x', n, n
   FROM generate_series(1, 20) AS n,
        (VALUES (1, 'ready'), (2, 'waiting'), (3, 'failed'), (4, 'cancelled')) AS s (place, state);
 """
-"""It has drained, and a little waits elsewhere."""
+"""The lane's backlog has drained, and a few deliveries wait in others."""
 TRIED = """
 INSERT INTO tarry.attempt (lane, id, message, number, at, took, url, status, detail, body, trigger,
                            counted, policy, now, draw, decision)
 SELECT lane, 'atmpt_' || seq, '', 1, 0, 1, '', 200, '', '', 'scheduled', true, '', 0, 0, ''
   FROM tarry.delivery;
 """
-"""Everything was tried once."""
+"""Every delivery has one attempt."""
 OF_DRAINED: list[tuple[LiteralString, tuple[object, ...]]] = [
     *(("fetch", ([1], [of], [10], [0], [2**62], [0.0], 1e9, 10**6)) for of in Stream),
     ("rest", ([1], [100_000])),
@@ -118,12 +118,12 @@ OF_DRAINED: list[tuple[LiteralString, tuple[object, ...]]] = [
         (1, 0, 2**62, 10, None, None, None, "", "~", ["ready"], None),
     ),
 ]
-"""What is asked of it."""
+"""Queries on a drained lane, with their arguments."""
 
 
 @pytest.fixture(scope="module")
 def filled(tarry_database: str) -> Iterator[psycopg.Connection]:
-    """A lane in which much waits, of whose rows the database has counted none yet."""
+    """Provide a lane with many waiting deliveries that no ANALYZE has counted yet."""
     with psycopg.connect(tarry_database) as connection:
         connection.execute(FILLED)
         yield connection
@@ -179,32 +179,35 @@ def test_a_lane_whose_backlog_has_drained_is_not_read_through(
         if counted == "before and after":
             connection.execute("ANALYZE tarry.delivery, tarry.attempt")
         _as_the_store(connection)
-        found = [(_pages(connection, name, *told), name, told) for name, told in OF_DRAINED]
-    assert [asked for asked in found if asked[0] > 200] == []
+        costs = [
+            (_pages(connection, name, *arguments), name, arguments)
+            for name, arguments in OF_DRAINED
+        ]
+    assert [query for query in costs if query[0] > 200] == []
 
 
 def _looks_at_many(connection: psycopg.Connection) -> dict[str, int]:
-    """The queries that look at many pages, and at how many."""
+    """Return the queries that read many pages, and how many."""
     _as_the_store(connection)
-    found = {name: _pages(connection, name, *told) for name, told in ASKED.items()}
-    return {name: pages for name, pages in found.items() if pages > 200}
+    pages_of = {name: _pages(connection, name, *arguments) for name, arguments in ASKED.items()}
+    return {name: pages for name, pages in pages_of.items() if pages > 200}
 
 
 def _as_the_store(connection: psycopg.Connection) -> None:
-    """Have queries planned as the store does."""
+    """Have queries planned with the store's settings."""
     connection.execute("SET plan_cache_mode = force_generic_plan")
     connection.execute("SET enable_seqscan = off")
 
 
-def _pages(connection: psycopg.Connection, name: LiteralString, *asked: object) -> int:
-    """How many pages a query looks at."""
+def _pages(connection: psycopg.Connection, name: LiteralString, *arguments: object) -> int:
+    """Return how many pages a query reads."""
     connection.execute(f"PREPARE asked AS {SQL[name]}".encode())
-    told = sql.SQL(", ").join(map(sql.Literal, asked))
-    explain = sql.SQL("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE asked ({})").format(told)
+    literals = sql.SQL(", ").join(map(sql.Literal, arguments))
+    explain = sql.SQL("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE asked ({})").format(literals)
     ((plan,),) = connection.execute(explain).fetchall()
     connection.execute("DEALLOCATE asked")
-    found: dict[str, int] = plan[0]["Plan"]
-    return found["Shared Hit Blocks"] + found["Shared Read Blocks"]
+    top: dict[str, int] = plan[0]["Plan"]
+    return top["Shared Hit Blocks"] + top["Shared Read Blocks"]
 
 
 def test_every_query_is_used() -> None:
@@ -224,5 +227,5 @@ def test_every_table_is_named_with_its_schema() -> None:
 
 
 def _named_in(query: str) -> list[str]:
-    """Names that a query gives to its own parts."""
+    """Return the names of a query's common table expressions."""
     return re.findall(r"(\w+) AS (?:MATERIALIZED )?\(", query)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tarry.service.store.contract import Store
 
     def is_a_store(store: PostgresStore) -> Store:
-        """The type checker looks whether it has all that a store has."""
+        """Let the type checker compare the store with the contract."""
         return store
 
 
@@ -50,10 +50,10 @@ async def test_messages_that_come_at_the_same_time_share_commits(
 async def test_a_nul_fails_its_own_call_before_it_reaches_the_database(
     scene: Scene, store: PostgresStore, values: dict[str, Any]
 ) -> None:
-    good = asyncio.create_task(store.add([new_message(scene.application)]))
+    adding = asyncio.create_task(store.add([new_message(scene.application)]))
     with pytest.raises(StoreError, match="NUL"):
         await store.add([new_message(scene.application, **values)])
-    assert isinstance((await good)[0], Accepted)
+    assert isinstance((await adding)[0], Accepted)
 
 
 async def test_text_that_is_no_text_fails_its_own_call(scene: Scene, store: PostgresStore) -> None:
@@ -71,6 +71,6 @@ async def test_what_was_asked_for_is_done_before_it_is_closed(
     await store.close()
     messages = await asyncio.gather(*calls)
     other = await PostgresStore.open(tarry_url)
-    found = (await other.page(Messages(scene.application.id, MessageFilter()), Cut())).entries
-    assert {message.id for message in found} == {message.id for message in messages}
+    listed = (await other.page(Messages(scene.application.id, MessageFilter()), Cut())).entries
+    assert {message.id for message in listed} == {message.id for message in messages}
     await other.close()

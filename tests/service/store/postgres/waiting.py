@@ -1,4 +1,4 @@
-"""Tell when a connection to a database waits for another one's lock."""
+"""Wait until a connection to a database waits for another one's lock."""
 
 import asyncio
 
@@ -9,10 +9,10 @@ async def someone_waits(url: str) -> None:
     """Return as soon as somebody waits for a lock in this database."""
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as watch:
         while True:
-            found = await watch.execute(
+            waiting = await watch.execute(
                 "SELECT FROM pg_stat_activity"
                 " WHERE datname = current_database() AND wait_event_type = 'Lock'"
             )
-            if await found.fetchone() is not None:
+            if await waiting.fetchone() is not None:
                 return
             await asyncio.sleep(0.005)

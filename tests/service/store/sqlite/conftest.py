@@ -1,4 +1,4 @@
-"""What tests of the SQLite store have in common: a file, a store on it, and another one."""
+"""Fixtures for tests of the SQLite store: a file, a store on it, and a second store on it."""
 
 import resource
 import time
@@ -59,7 +59,7 @@ async def threads(path: Path) -> AsyncIterator[Threads]:
 
 @pytest.fixture
 def full_disk(path: Path) -> Callable[[], AbstractContextManager[None]]:
-    """Let no file get longer than the database's log is now."""
+    """Limit the size of files to the current length of the database's log."""
 
     @contextmanager
     def full() -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Every query finds its rows by an index: what it costs does not depend on what else is there."""
+"""Every query finds its rows by an index: its cost does not depend on the other rows."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ METHODS = {name for name, _ in getmembers(Store, isfunction)}
 SCAN = re.compile(r"SCAN (\w+)")
 SMALL = {"shard", "worker", "checkup", "environment", "wake"}
 SMALL |= {"asked", "json_each", "CONSTANT", "piece", "told"}
-"""What may be looked through as a whole: it stays small whatever happens."""
+"""Tables that a query may scan, because they stay small."""
 SORTED = {
     "read_deliveries": "the endpoints of one message",
     "release_left": "64 shards",
@@ -31,7 +31,7 @@ SORTED = {
     "count_deliveries": "one piece of a lane",
     "count_attempts": "likewise",
 }
-"""What may be put in order after it was found, and how much that is."""
+"""Queries that may sort their rows, and how many rows they sort."""
 
 
 @pytest.fixture(scope="module")
@@ -43,21 +43,21 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[apsw.Connection]:
 
 
 def plan(db: apsw.Connection, name: str, queries: Mapping[str, str] = queries.SQL) -> list[str]:
-    """Tell how SQLite goes about a query, step by step."""
-    told = query_info(db, queries[name], explain_query_plan=True).query_plan
-    return list(_steps(told)) if told else []
+    """Return the steps of SQLite's plan of a query."""
+    query_plan = query_info(db, queries[name], explain_query_plan=True).query_plan
+    return list(_steps(query_plan)) if query_plan else []
 
 
-def _steps(told: QueryPlan) -> Iterator[str]:
-    yield told.detail
-    for step in told.sub or ():
+def _steps(query_plan: QueryPlan) -> Iterator[str]:
+    yield query_plan.detail
+    for step in query_plan.sub or ():
         yield from _steps(step)
 
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_nothing_that_grows_is_looked_through(db: apsw.Connection, name: str) -> None:
     looked_through = [
-        step for step in plan(db, name) if (found := SCAN.match(step)) and found[1] not in SMALL
+        step for step in plan(db, name) if (scan := SCAN.match(step)) and scan[1] not in SMALL
     ]
     if looked_through:  # in the order of an index, and only as far as the limit goes
         assert " LIMIT " in QUERIES[name].sql.replace("\n", " ")

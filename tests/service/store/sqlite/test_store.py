@@ -118,8 +118,8 @@ async def test_what_was_accepted_survives_being_killed(path: Path) -> None:
     for _ in range(3):
         accepted = await asyncio.to_thread(add_until_killed, path, scene.application)
         assert len(accepted) > 20
-        kept = {due.message for due in (await scene.fetch(limit=100_000)).due}
-        assert set(accepted) <= kept
+        stored = {due.message for due in (await scene.fetch(limit=100_000)).due}
+        assert set(accepted) <= stored
     await store.check()
     counts = await store.counts(scene.lane)
     assert (await scene.row()).added == sum(counts.values())
@@ -127,7 +127,7 @@ async def test_what_was_accepted_survives_being_killed(path: Path) -> None:
 
 
 def add_until_killed(path: Path, application: Application) -> list[str]:
-    """Let another process add messages, and kill it at work; the ids it got answers for."""
+    """Kill another process while it adds messages; return the ids it got answers for."""
     child = subprocess.Popen(
         [sys.executable, "-c", ADD, str(path), application.id], stdout=subprocess.PIPE, text=True
     )
@@ -141,7 +141,7 @@ def add_until_killed(path: Path, application: Application) -> list[str]:
 
 
 def damage(path: Path) -> None:
-    """Overwrite what lies behind the schema."""
+    """Overwrite the pages after the schema."""
     size = path.stat().st_size
     with path.open("r+b") as file:
         file.seek(size // 2 // PAGE * PAGE)

@@ -71,7 +71,7 @@ class MemoryCatalogue(RecordsByKind):
         new = replace(endpoint, lane=len(self._data.lanes) + 1)
         self._check_endpoint(new)
         self._note(noting, None, new)
-        return self._keep_endpoint(self._new_lane(new))
+        return self._save_endpoint(self._new_lane(new))
 
     async def _change_endpoint(
         self,
@@ -89,19 +89,19 @@ class MemoryCatalogue(RecordsByKind):
         self._check_endpoint(changed)
         self._note(noting, lane.endpoint, changed)
         lane.endpoint = changed
-        return self._keep_endpoint(lane)
+        return self._save_endpoint(lane)
 
     async def _delete_endpoint(
         self, application: str, endpoint: str, *, now: float, noting: Noting | None = None
     ) -> Task:
         """Mark an endpoint DELETED; return the task that discards its deliveries."""
-        gone = await self._change_endpoint(
+        deleted = await self._change_endpoint(
             application,
             endpoint,
             lambda stored: stored.stand(Standing.DELETED, now),
             noting=noting,
         )
-        return self._discarding(gone)
+        return self._discarding(deleted)
 
     async def _endpoint(self, application: str, known_as: str) -> Endpoint:
         """Return the endpoint with this id or uid."""
@@ -119,8 +119,10 @@ class MemoryCatalogue(RecordsByKind):
     ) -> list[Task]:
         self._stored(environment, application)
         self._data.hidden.add(application)
-        gone = sorted(self._endpoints(application), key=_id)
-        return [await self._delete_endpoint(application, known.id, now=now) for known in gone]
+        endpoints = sorted(self._endpoints(application), key=_id)
+        return [
+            await self._delete_endpoint(application, endpoint.id, now=now) for endpoint in endpoints
+        ]
 
     async def _put_policy(self, policy: PolicyVersion) -> None:
         self._data.policies[policy.version] = policy.document
@@ -155,7 +157,7 @@ class MemoryCatalogue(RecordsByKind):
         for notice in () if noting is None else noting(before, after):
             self._data.notices[notice.id] = notice
 
-    def _keep_endpoint(self, lane: Lane) -> Endpoint:
+    def _save_endpoint(self, lane: Lane) -> Endpoint:
         lane.version += 1
         if lane.deleted:
             task = self._discarding(lane.endpoint)
@@ -163,8 +165,8 @@ class MemoryCatalogue(RecordsByKind):
         self._data.wake(lane)
         return lane.endpoint
 
-    def _discarding(self, gone: Endpoint) -> Task:
-        return discarding(gone, self._data.applications[gone.application].environment)
+    def _discarding(self, deleted: Endpoint) -> Task:
+        return discarding(deleted, self._data.applications[deleted.application].environment)
 
     def _new_lane(self, endpoint: Endpoint) -> Lane:
         lane = Lane(endpoint)
@@ -185,16 +187,16 @@ class MemoryCatalogue(RecordsByKind):
 
 
 def _check_uid(kind: str, new: Named, others: Iterable[Named]) -> None:
-    if new.uid is not None and any(new.uid == one.uid and new.id != one.id for one in others):
+    if new.uid is not None and any(new.uid == other.uid and new.id != other.id for other in others):
         raise Conflict(kind, new.uid)
 
 
-def _find(kind: str, known_as: str, among: Iterable[Named]) -> Named:
-    found = [one for one in among if known_as in (one.id, one.uid)]
-    if not found:
+def _find(kind: str, known_as: str, records: Iterable[Named]) -> Named:
+    matches = [record for record in records if known_as in (record.id, record.uid)]
+    if not matches:
         raise NotFound(kind, known_as)
-    return min(found, key=lambda one: one.id != known_as)
+    return min(matches, key=lambda record: record.id != known_as)
 
 
-def _id(one: Application | Endpoint) -> str:
-    return one.id
+def _id(record: Application | Endpoint) -> str:
+    return record.id

@@ -50,7 +50,7 @@ class Data:
         self.lanes: dict[int, Lane] = {}
         self.lane_numbers: dict[str, int] = {}
         self.lanes_of: defaultdict[str, list[Lane]] = defaultdict(list)
-        self.places: defaultdict[str, list[tuple[Lane, int]]] = defaultdict(list)
+        self.positions: defaultdict[str, list[tuple[Lane, int]]] = defaultdict(list)
         self.attempts = defaultdict(list)
         self.notices: dict[str, Notice] = {}
         self.sent: set[str] = set()
@@ -72,10 +72,10 @@ class Data:
 
     def message(self, application: str, message: str) -> Message:
         """Return a message of this application by id; NotFound otherwise."""
-        found = self.messages.get(message)
-        if found is None or found.application != application:
+        stored = self.messages.get(message)
+        if stored is None or stored.application != application:
             raise NotFound("message", message)
-        return found
+        return stored
 
     def lane_of(self, endpoint: str) -> Lane | None:
         """Return an endpoint's lane, even of a deleted endpoint."""
@@ -96,14 +96,14 @@ class Data:
 
     def deliveries(self, message: str) -> Iterator[tuple[Lane, Delivery]]:
         """Return all deliveries of a message, each with its lane."""
-        return ((lane, lane.deliveries[seq]) for lane, seq in self.places.get(message, ()))
+        return ((lane, lane.deliveries[seq]) for lane, seq in self.positions.get(message, ()))
 
     def deliver(self, lane: Lane, delivery: Delivery) -> None:
         """Add a delivery to a lane; its number must be the lane's next one."""
         lane.put(delivery)
-        self.places[delivery.message].append((lane, delivery.seq))
+        self.positions[delivery.message].append((lane, delivery.seq))
 
-    def over(self, message: Message) -> bool:
+    def has_ended(self, message: Message) -> bool:
         """Return whether a message has no live delivery and no resend."""
         if any(delivery.state in LIVE for _, delivery in self.deliveries(message.id)):
             return False
@@ -122,15 +122,17 @@ class Data:
         shard = self.shards[lease.shard]
         return shard.worker == lease.worker and shard.epoch == lease.epoch
 
-    def held(self, lane: int, leases: Iterable[Lease], *, epoch: int | None = None) -> Lane | None:
+    def held(
+        self, number: int, leases: Iterable[Lease], *, epoch: int | None = None
+    ) -> Lane | None:
         """Return the lane if one of the leases, of this epoch if given, still holds its shard."""
-        found = self.lanes.get(lane)
-        if found is None:
+        lane = self.lanes.get(number)
+        if lane is None:
             return None
-        shard = shard_of(found.endpoint.application)
+        shard = shard_of(lane.endpoint.application)
         for lease in leases:
             if lease.shard == shard and epoch in {None, lease.epoch} and self.holds(lease):
-                return found
+                return lane
         return None
 
     def wake(self, lane: Lane) -> None:

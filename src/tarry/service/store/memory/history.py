@@ -26,28 +26,33 @@ class MemoryHistory(RecordsByKind):
         try:
             return self._data.message(application, known_as)
         except NotFound:
-            named = self._data.event_ids.get((application, known_as))
-            if named is None:
+            message_id = self._data.event_ids.get((application, known_as))
+            if message_id is None:
                 raise
-            return self._data.messages[named]
+            return self._data.messages[message_id]
 
     async def _deliveries_of(self, message: str) -> list[tuple[Endpoint, Delivery]]:
         """Return all deliveries of a message, by endpoint id."""
-        found = ((lane.endpoint, delivery) for lane, delivery in self._data.deliveries(message))
-        return sorted(found, key=lambda pair: pair[0].id)
+        pairs = ((lane.endpoint, delivery) for lane, delivery in self._data.deliveries(message))
+        return sorted(pairs, key=lambda pair: pair[0].id)
 
     async def _undelivered(self, query: Undelivered) -> list[tuple[Endpoint, Delivery]]:
         lanes = self._data.lanes_of.get(query.application, ())
-        wanted = (lane for lane in lanes if query.lane in (None, lane.number))
-        return _undelivered(wanted, query.after)[: query.limit]
+        searched = (lane for lane in lanes if query.lane in (None, lane.number))
+        return _undelivered(searched, query.after)[: query.limit]
 
     async def _undelivered_in(self, query: UndeliveredIn) -> list[tuple[Endpoint, Delivery]]:
-        here = {
-            known
-            for known, one in self._data.applications.items()
-            if one.environment == query.environment and known not in self._data.hidden
+        application_ids = {
+            application_id
+            for application_id, application in self._data.applications.items()
+            if application.environment == query.environment
+            and application_id not in self._data.hidden
         }
-        lanes = (one for one in self._data.lanes.values() if one.endpoint.application in here)
+        lanes = (
+            lane
+            for lane in self._data.lanes.values()
+            if lane.endpoint.application in application_ids
+        )
         return _undelivered(lanes, query.after)[: query.limit]
 
     async def _attempts_of(self, message: str) -> list[Attempt]:
@@ -56,17 +61,17 @@ class MemoryHistory(RecordsByKind):
 
     async def counts(self, lane: int) -> dict[State, int]:
         """Return how many deliveries of a lane are in each state."""
-        found = self._data.lanes.get(lane)
-        rows = found.deliveries.values() if found else ()
-        return dict(Counter(delivery.state for delivery in rows))
+        stored = self._data.lanes.get(lane)
+        deliveries = stored.deliveries.values() if stored else ()
+        return dict(Counter(delivery.state for delivery in deliveries))
 
     async def _notices(self, query: Notices) -> list[Notice]:
-        wanted = (
+        notices = (
             notice
             for notice in self._data.notices.values()
             if notice.id > query.after and not (query.unsent and notice.id in self._data.sent)
         )
-        return sorted(wanted, key=lambda notice: notice.id)[: query.limit]
+        return sorted(notices, key=lambda notice: notice.id)[: query.limit]
 
     async def cancel(self, application: str, message: str, *, now: float) -> int:
         """End a message's live deliveries as CANCELLED; return their number."""
@@ -90,10 +95,10 @@ class MemoryHistory(RecordsByKind):
 
 
 def _undelivered(lanes: Iterable[Lane], after: tuple[int, int]) -> list[tuple[Endpoint, Delivery]]:
-    found = (
+    pairs = (
         (lane.endpoint, delivery)
         for lane in lanes
         for delivery in lane.deliveries.values()
         if delivery.state in {*LIVE, State.FAILED} and (lane.number, delivery.seq) > after
     )
-    return sorted(found, key=lambda pair: (pair[1].lane, pair[1].seq))
+    return sorted(pairs, key=lambda pair: (pair[1].lane, pair[1].seq))

@@ -28,21 +28,21 @@ class MemoryIngest(RecordsByKind):
 
     async def _expunge_message(self, application: str, message: str) -> None:
         """Delete a message's payload."""
-        found = self._data.message(application, message)
-        self._data.messages[message] = replace(found, payload=None)
+        stored = self._data.message(application, message)
+        self._data.messages[message] = replace(stored, payload=None)
 
     def _add(self, new: NewMessage) -> Result:
         try:
             application = self._data.application(new.message.application)
         except NotFound as missing:
             return missing
-        answer = self._known(new, application) or self._full(application)
-        if answer is None:
-            self._keep(new, application)
-            answer = Accepted(new.message)
-        return answer
+        result = self._duplicate(new, application) or self._backlog_full(application)
+        if result is None:
+            self._save(new, application)
+            result = Accepted(new.message)
+        return result
 
-    def _known(self, new: NewMessage, application: Application) -> Accepted | Conflict | None:
+    def _duplicate(self, new: NewMessage, application: Application) -> Accepted | Conflict | None:
         message = new.message
         if new.key is not None and (application.environment, new.key) in self._data.keys:
             fingerprint, first = self._data.keys[application.environment, new.key]
@@ -54,7 +54,7 @@ class MemoryIngest(RecordsByKind):
         used = (message.application, message.event_id) in self._data.event_ids
         return Conflict("message", message.event_id) if used else None
 
-    def _full(self, application: Application) -> BacklogFull | None:
+    def _backlog_full(self, application: Application) -> BacklogFull | None:
         allowed = application.most_waiting
         if allowed is None:
             allowed = self._most_waiting
@@ -63,7 +63,7 @@ class MemoryIngest(RecordsByKind):
         waiting = sum(lane.added - lane.ended for lane in self._data.lanes_of[application.id])
         return BacklogFull(application.id, allowed) if waiting >= allowed else None
 
-    def _keep(self, new: NewMessage, application: Application) -> None:
+    def _save(self, new: NewMessage, application: Application) -> None:
         message = new.message
         self._data.messages[message.id] = message
         if new.key is not None:
@@ -72,10 +72,10 @@ class MemoryIngest(RecordsByKind):
             self._data.event_ids[message.application, message.event_id] = message.id
         for lane in self._data.lanes_of[message.application]:
             if new.only is None:
-                wanted = lane.endpoint.wants(message.event_type, message.channels)
+                is_target = lane.endpoint.wants(message.event_type, message.channels)
             else:
-                wanted = lane.endpoint.id == new.only
-            if wanted and not lane.deleted:
+                is_target = lane.endpoint.id == new.only
+            if is_target and not lane.deleted:
                 delivery = _delivery(message, lane)
                 self._data.deliver(lane, delivery)
                 if delivery.state is State.WAITING:

@@ -66,19 +66,19 @@ class Lane:
         """Return the ready deliveries between two sequence numbers (both exclusive), in order."""
         first = bisect_right(self.ready, after)
         last = len(self.ready) if before is None else bisect_left(self.ready, before)
-        return (self.deliveries[self.ready[place]] for place in range(first, last))
+        return (self.deliveries[self.ready[index]] for index in range(first, last))
 
     def waiting_behind(self, due_after: float, after: int) -> Iterator[Delivery]:
         """Return the waiting deliveries after (`due_after`, `after`), by due time."""
         first = bisect_right(self.waiting, (due_after, after))
         return (
-            self.deliveries[self.waiting[place][1]] for place in range(first, len(self.waiting))
+            self.deliveries[self.waiting[index][1]] for index in range(first, len(self.waiting))
         )
 
     def next_due_at(self, now: float) -> float | None:
         """Return the due time of the first delivery that is not due yet."""
-        place = bisect_right(self.waiting, now, key=lambda entry: entry[0])
-        return self.waiting[place][0] if place < len(self.waiting) else None
+        index = bisect_right(self.waiting, now, key=lambda entry: entry[0])
+        return self.waiting[index][0] if index < len(self.waiting) else None
 
     def _put_in(self, delivery: Delivery) -> None:
         if delivery.state in ENDED:

@@ -54,7 +54,9 @@ class MemoryLeases:
     async def awake(self, shards: Sequence[int]) -> list[int]:
         """Return the lanes of these shards that are not at rest."""
         return [
-            lane.number for lane in self._of(self._data.lanes.values(), shards) if not lane.resting
+            lane.number
+            for lane in self._in_shards(self._data.lanes.values(), shards)
+            if not lane.resting
         ]
 
     async def woken(self, leases: Sequence[Lease]) -> list[int]:
@@ -63,7 +65,7 @@ class MemoryLeases:
             return []
         lanes = (self._data.lanes[number] for number in sorted(self._data.woken))
         held = [lease.shard for lease in leases if self._data.holds(lease)]
-        woken = [lane.number for lane in self._of(lanes, held)]
+        woken = [lane.number for lane in self._in_shards(lanes, held)]
         self._data.woken.difference_update(woken)
         return woken
 
@@ -75,21 +77,21 @@ class MemoryLeases:
         self, lanes: Mapping[int, int], leases: Iterable[Lease], *, doze: bool = False
     ) -> set[int]:
         """Put lanes to rest that have nothing to send, or let lanes doze; return their numbers."""
-        asleep = [lane for lane in self._read(lanes, leases) if doze or lane.idle]
-        for lane in asleep:
+        affected = [lane for lane in self._up_to_date(lanes, leases) if doze or lane.idle]
+        for lane in affected:
             if doze:
                 lane.dozing = True
             else:
                 lane.resting = True
-        return {lane.number for lane in asleep}
+        return {lane.number for lane in affected}
 
-    def _read(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> list[Lane]:
+    def _up_to_date(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> list[Lane]:
         """Return the lanes that got no more deliveries than their owner knows."""
-        good = list(leases)
-        held = (self._data.held(number, good) for number in lanes)
+        lease_list = list(leases)
+        held = (self._data.held(number, lease_list) for number in lanes)
         return [lane for lane in held if lane is not None and lane.added <= lanes[lane.number]]
 
     @staticmethod
-    def _of(lanes: Iterable[Lane], shards: Sequence[int]) -> list[Lane]:
-        wanted = set(shards)
-        return [lane for lane in lanes if shard_of(lane.endpoint.application) in wanted]
+    def _in_shards(lanes: Iterable[Lane], shards: Sequence[int]) -> list[Lane]:
+        shard_numbers = set(shards)
+        return [lane for lane in lanes if shard_of(lane.endpoint.application) in shard_numbers]

@@ -27,7 +27,7 @@ from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.kinds import Tasks
 from tarry.service.store.memory.data import Data
 
-Thing = TypeVar("Thing")
+Entry = TypeVar("Entry")
 
 
 class MemoryListing(RecordsByKind):
@@ -37,76 +37,86 @@ class MemoryListing(RecordsByKind):
 
     async def _page_applications(self, environment: str, cut: Cut) -> Found[Application]:
         """Return an environment's applications."""
-        found = (
-            one
-            for one in self._data.applications.values()
-            if one.environment == environment and one.id not in self._data.hidden
+        applications = (
+            application
+            for application in self._data.applications.values()
+            if application.environment == environment and application.id not in self._data.hidden
         )
-        return _page(found, lambda one: one.id, cut)
+        return _page(applications, lambda application: application.id, cut)
 
     async def _page_endpoints(self, application: str, cut: Cut) -> Found[Endpoint]:
         """Return an application's endpoints."""
         lanes = self._data.lanes_of.get(application, ())
-        found = (lane.endpoint for lane in lanes if not lane.deleted)
-        return _page(found, lambda one: one.id, cut)
+        endpoints = (lane.endpoint for lane in lanes if not lane.deleted)
+        return _page(endpoints, lambda endpoint: endpoint.id, cut)
 
     async def _page_messages(
-        self, application: str, cut: Cut, wanted: MessageFilter
+        self, application: str, cut: Cut, message_filter: MessageFilter
     ) -> Found[Message]:
         """Return an application's messages."""
-        low, high = cut.between(*wanted.span(MESSAGE))
-        there = (
-            one
-            for one in self._data.messages.values()
-            if one.application == application and low < one.id < high
+        low, high = cut.between(*message_filter.span(MESSAGE))
+        messages = (
+            message
+            for message in self._data.messages.values()
+            if message.application == application and low < message.id < high
         )
-        way = sorted(there, key=lambda one: one.id, reverse=not cut.upwards)
-        return _look(way, wanted.fits, lambda one: one.id, cut)
+        ordered = sorted(messages, key=lambda message: message.id, reverse=not cut.upwards)
+        return _search(ordered, message_filter.fits, lambda message: message.id, cut)
 
     async def _page_deliveries_to(
-        self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
+        self, endpoint: Endpoint, cut: Cut, delivery_filter: DeliveryFilter
     ) -> Found[tuple[Message, Delivery]]:
         """Return an endpoint's deliveries with their messages, by the lane's sequence number."""
-        low, high = wanted.message.span(MESSAGE)
+        low, high = delivery_filter.message.span(MESSAGE)
         deliveries = self._data.lanes[endpoint.lane].deliveries
-        placed = sorted(deliveries.values(), key=lambda one: one.seq, reverse=not cut.upwards)
-        way = [(self._data.messages[one.message], one) for one in _behind(placed, cut)]
+        ordered = sorted(
+            deliveries.values(), key=lambda delivery: delivery.seq, reverse=not cut.upwards
+        )
+        pairs = [
+            (self._data.messages[delivery.message], delivery)
+            for delivery in _after_mark(ordered, cut)
+        ]
 
         def fits(pair: tuple[Message, Delivery]) -> bool:
             message, delivery = pair
-            return low < message.id < high and wanted.fits(delivery, message)
+            return low < message.id < high and delivery_filter.fits(delivery, message)
 
-        return _look(way, fits, lambda pair: pair[0].id, cut)
+        return _search(pairs, fits, lambda pair: pair[0].id, cut)
 
     async def _page_attempts_to(
-        self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
+        self, endpoint: Endpoint, cut: Cut, attempt_filter: AttemptFilter
     ) -> Found[tuple[Attempt, Message]]:
         """Return the attempts made at an endpoint, with their messages."""
-        made = (one for attempts in self._data.attempts.values() for one in attempts)
-        found = self._fitting((one for one in made if one.lane == endpoint.lane), cut, wanted)
-        pairs = [(one, self._data.messages[one.message]) for one in found.entries]
-        return Found(pairs, found.left_at)
+        attempts = (
+            attempt
+            for attempts_of_message in self._data.attempts.values()
+            for attempt in attempts_of_message
+            if attempt.lane == endpoint.lane
+        )
+        page = self._fitting(attempts, cut, attempt_filter)
+        pairs = [(attempt, self._data.messages[attempt.message]) for attempt in page.entries]
+        return Found(pairs, page.left_at)
 
     async def _page_attempts_of(
-        self, message: str, cut: Cut, wanted: AttemptFilter
+        self, message: str, cut: Cut, attempt_filter: AttemptFilter
     ) -> Found[tuple[Attempt, Endpoint]]:
         """Return the attempts at a message, with their endpoints."""
-        found = self._fitting(self._data.attempts.get(message, ()), cut, wanted)
-        pairs = [(one, self._data.lanes[one.lane].endpoint) for one in found.entries]
-        return Found(pairs, found.left_at)
+        page = self._fitting(self._data.attempts.get(message, ()), cut, attempt_filter)
+        pairs = [(attempt, self._data.lanes[attempt.lane].endpoint) for attempt in page.entries]
+        return Found(pairs, page.left_at)
 
     async def _attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
         """Return one attempt at a message."""
-        for one in self._data.attempts.get(message, ()):
-            if one.id == attempt:
-                return one, self._data.lanes[one.lane].endpoint
+        for stored in self._data.attempts.get(message, ()):
+            if stored.id == attempt:
+                return stored, self._data.lanes[stored.lane].endpoint
         raise NotFound("attempt", attempt)
 
     async def _expunge_attempt(self, message: str, attempt: str) -> None:
         """Replace the stored response of an attempt by EXPUNGED."""
-        found, _ = await self._attempt(message, attempt)
+        stored, _ = await self._attempt(message, attempt)
         attempts = self._data.attempts[message]
-        attempts[attempts.index(found)] = replace(found, body=EXPUNGED)
+        attempts[attempts.index(stored)] = replace(stored, body=EXPUNGED)
 
     async def _page_tasks(self, kind: Tasks, cut: Cut) -> Found[Task]:
         tasks = (
@@ -123,9 +133,9 @@ class MemoryListing(RecordsByKind):
     ) -> dict[tuple[State, bool], int]:
         """Count deliveries accepted in that time by state and whether they were tried."""
         return Counter(
-            (one.state, one.tries > 0)
-            for one in self._data.lanes[endpoint.lane].deliveries.values()
-            if since <= one.accepted_at < until
+            (delivery.state, delivery.tries > 0)
+            for delivery in self._data.lanes[endpoint.lane].deliveries.values()
+            if since <= delivery.accepted_at < until
         )
 
     async def count_attempts(
@@ -134,54 +144,57 @@ class MemoryListing(RecordsByKind):
         """Return how many attempts in that time succeeded, and how many failed."""
         low, high = MessageFilter(after=since, before=until).span(ATTEMPT)
         succeeded = Counter(
-            one.kind is None
+            attempt.kind is None
             for attempts in self._data.attempts.values()
-            for one in attempts
-            if one.lane == endpoint.lane and low < one.id < high
+            for attempt in attempts
+            if attempt.lane == endpoint.lane and low < attempt.id < high
         )
         return succeeded[True], succeeded[False]
 
     def _fitting(
-        self, attempts: Iterable[Attempt], cut: Cut, wanted: AttemptFilter
+        self, attempts: Iterable[Attempt], cut: Cut, attempt_filter: AttemptFilter
     ) -> Found[Attempt]:
-        low, high = cut.between(*wanted.message.span(ATTEMPT))
-        there = (one for one in attempts if low < one.id < high)
-        way = sorted(there, key=lambda one: one.id, reverse=not cut.upwards)
+        low, high = cut.between(*attempt_filter.message.span(ATTEMPT))
+        in_span = (attempt for attempt in attempts if low < attempt.id < high)
+        ordered = sorted(in_span, key=lambda attempt: attempt.id, reverse=not cut.upwards)
 
-        def fits(one: Attempt) -> bool:
-            return wanted.fits(one, self._data.messages[one.message])
+        def fits(attempt: Attempt) -> bool:
+            return attempt_filter.fits(attempt, self._data.messages[attempt.message])
 
-        return _look(way, fits, lambda one: one.id, cut)
+        return _search(ordered, fits, lambda attempt: attempt.id, cut)
 
 
-def _page(entries: Iterable[Thing], key: Callable[[Thing], str], cut: Cut) -> Found[Thing]:
+def _page(entries: Iterable[Entry], key: Callable[[Entry], str], cut: Cut) -> Found[Entry]:
     low, high = cut.between(FIRST, LAST)
-    beyond = (entry for entry in entries if low < key(entry) < high)
-    return Found(cut.in_order(sorted(beyond, key=key, reverse=not cut.upwards)))
+    in_span = (entry for entry in entries if low < key(entry) < high)
+    return Found(cut.in_order(sorted(in_span, key=key, reverse=not cut.upwards)))
 
 
-def _look(
-    way: Iterable[Thing], fits: Callable[[Thing], bool], mark: Callable[[Thing], str], cut: Cut
-) -> Found[Thing]:
+def _search(
+    ordered: Iterable[Entry],
+    fits: Callable[[Entry], bool],
+    mark_of: Callable[[Entry], str],
+    cut: Cut,
+) -> Found[Entry]:
     """Return the entries that fit, in order, examining at most `cut.look` of them."""
-    found: list[Thing] = []
-    for number, one in enumerate(way, start=1):
-        found += [one] if fits(one) else []
-        if len(found) == cut.limit:
+    hits: list[Entry] = []
+    for number, entry in enumerate(ordered, start=1):
+        hits += [entry] if fits(entry) else []
+        if len(hits) == cut.limit:
             break
         if number == cut.look:
-            return Found(cut.in_order(found), mark(one))
-    return Found(cut.in_order(found))
+            return Found(cut.in_order(hits), mark_of(entry))
+    return Found(cut.in_order(hits))
 
 
-def _behind(placed: list[Delivery], cut: Cut) -> list[Delivery]:
+def _after_mark(ordered: list[Delivery], cut: Cut) -> list[Delivery]:
     """Return a lane's deliveries after the mark, in the given order."""
-    places = [place for place, one in enumerate(placed) if one.message == cut.mark]
+    marked = [index for index, delivery in enumerate(ordered) if delivery.message == cut.mark]
     if not cut.mark:
-        return placed
-    if places:
-        return placed[places[0] + 1 :]
-    later = [one.seq for one in placed if one.message > cut.mark]
+        return ordered
+    if marked:
+        return ordered[marked[0] + 1 :]
+    later_seqs = [delivery.seq for delivery in ordered if delivery.message > cut.mark]
     if cut.upwards:
-        return [one for one in placed if later and one.seq >= min(later)]
-    return [one for one in placed if not later or one.seq < min(later)]
+        return [delivery for delivery in ordered if later_seqs and delivery.seq >= min(later_seqs)]
+    return [delivery for delivery in ordered if not later_seqs or delivery.seq < min(later_seqs)]

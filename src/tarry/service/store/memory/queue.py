@@ -22,8 +22,8 @@ class MemoryQueue:
 
     async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
         """Return these lanes, without lanes that are gone."""
-        known = self._data.lanes
-        return [self._data.row(known[number]) for number in lanes if number in known]
+        stored = self._data.lanes
+        return [self._data.row(stored[number]) for number in lanes if number in stored]
 
     async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
         """Return deliveries that these lanes can send next."""
@@ -37,9 +37,9 @@ class MemoryQueue:
             fetched.versions[want.lane] = lane.version
             if want.stream is Stream.WAITING and (due_at := lane.next_due_at(now)) is not None:
                 fetched.next_due_at[want.lane] = due_at
-            for place, due in enumerate(islice(self._stream(lane, want, now), want.limit)):
+            for index, due in enumerate(islice(self._stream(lane, want, now), want.limit)):
                 room -= len(due.payload or b"")
-                if place and room <= 0:
+                if index and room <= 0:
                     break
                 fetched.due.append(due)
         return fetched
@@ -51,28 +51,29 @@ class MemoryQueue:
         leases: Iterable[Lease],
     ) -> list[bool]:
         """Save the outcomes of deliveries, their attempts, and changes of lanes."""
-        good = [lease for lease in leases if self._data.holds(lease)]
-        made = [False] * len(settlements)
-        for place in sorted(range(len(made)), key=lambda at: isinstance(settlements[at], Resent)):
-            made[place] = self._settle(settlements[place], good)
+        valid = [lease for lease in leases if self._data.holds(lease)]
+        applied = [False] * len(settlements)
+        indexes = range(len(settlements))
+        for index in sorted(indexes, key=lambda index: isinstance(settlements[index], Resent)):
+            applied[index] = self._settle(settlements[index], valid)
         for change in changes:
-            lane = self._data.held(change.lane, good, epoch=change.epoch)
+            lane = self._data.held(change.lane, valid, epoch=change.epoch)
             if lane is not None:
                 self._change(lane, change)
-        return made
+        return applied
 
     async def expire(
         self, lane: int, *, accepted_before: float, now: float, limit: int, lease: Lease
     ) -> int:
         """End live deliveries that are too old; return their number."""
-        held = self._data.held(lane, [lease])
-        if held is None:
+        stored = self._data.held(lane, [lease])
+        if stored is None:
             return 0
-        old = takewhile(lambda entry: entry[0] < accepted_before, held.aging)
-        ends = [held.deliveries[seq] for _, seq in islice(old, limit)]
-        for delivery in ends:
-            held.put(ended(delivery, State.FAILED, Reason.AGED, now))
-        return len(ends)
+        old_entries = takewhile(lambda entry: entry[0] < accepted_before, stored.aging)
+        expired = [stored.deliveries[seq] for _, seq in islice(old_entries, limit)]
+        for delivery in expired:
+            stored.put(ended(delivery, State.FAILED, Reason.AGED, now))
+        return len(expired)
 
     async def collect(self, *, now: float, limit: int) -> int:  # noqa: ARG002  nothing to collect
         """Return 0: no other program can write into this store."""
@@ -87,13 +88,13 @@ class MemoryQueue:
     ) -> dict[str, bytes]:
         """Save what was learned about origins; return the records that were not replaced."""
         records = self._data.origins
-        kept = {
+        not_replaced = {
             name: records[name]
             for name in origins.keys() & records.keys()
             if expected.get(name, records[name]) != records[name]
         }
-        records.update({**origins, **kept})
-        return kept
+        records.update({**origins, **not_replaced})
+        return not_replaced
 
     def _stream(self, lane: Lane, want: Want, now: float) -> Iterator[Due]:
         match want.stream:
@@ -154,7 +155,7 @@ class MemoryQueue:
         if isinstance(settlement, Resent):
             if lane.resends.pop(settlement.resend, None) is None:
                 return False
-            self._resent(lane, settlement)
+            self._apply_resend(lane, settlement)
         else:
             delivery = lane.deliveries.get(settlement.seq)
             if delivery is None or not settlement.concerns(delivery):
@@ -162,20 +163,20 @@ class MemoryQueue:
             if delivery.state in ENDED:
                 if settlement.attempt is not None:  # it was in flight when the delivery ended
                     lane.put(replace(delivery, tries=delivery.tries + 1))
-                    self._keep_attempt(settlement.attempt)
+                    self._save_attempt(settlement.attempt)
                 return False
             lane.put(_settled(delivery, settlement))
         if settlement.attempt is not None:
-            self._keep_attempt(settlement.attempt)
+            self._save_attempt(settlement.attempt)
         return True
 
-    def _keep_attempt(self, made: Attempt) -> None:
-        self._data.attempts[made.message].append(replace(made, detail=mend(made.detail)))
+    def _save_attempt(self, attempt: Attempt) -> None:
+        self._data.attempts[attempt.message].append(replace(attempt, detail=mend(attempt.detail)))
 
-    def _resent(self, lane: Lane, resent: Resent) -> None:
+    def _apply_resend(self, lane: Lane, resent: Resent) -> None:
         """Update the delivery of a resent message, or add one if the lane has none."""
-        for to, delivery in self._data.deliveries(resent.attempt.message):
-            if to is lane:
+        for delivery_lane, delivery in self._data.deliveries(resent.attempt.message):
+            if delivery_lane is lane:
                 lane.put(resent.upon(delivery))
                 return
         self._data.deliver(lane, resent.delivery(lane.added + 1))

@@ -21,19 +21,19 @@ class MemoryRegistry(RecordsByKind):
 
     async def _create_event_type(self, event_type: EventType) -> None:
         """Add an event type that does not exist yet."""
-        place = (event_type.environment, event_type.name)
-        if place in self._data.event_types:
+        name = (event_type.environment, event_type.name)
+        if name in self._data.event_types:
             raise Conflict("event type", event_type.name)
-        self._data.event_types[place] = event_type
+        self._data.event_types[name] = event_type
 
     async def _change_event_type(
         self, environment: str, name: str, change: Callable[[EventType], EventType]
     ) -> EventType:
         """Apply `change` to the stored event type."""
         changed = change(await self._event_type(environment, name))
-        kept = replace(changed, environment=environment, name=name)
-        self._data.event_types[environment, name] = kept
-        return kept
+        saved = replace(changed, environment=environment, name=name)
+        self._data.event_types[environment, name] = saved
+        return saved
 
     async def _delete_event_type(self, environment: str, name: str) -> None:
         """Delete an event type."""
@@ -50,17 +50,17 @@ class MemoryRegistry(RecordsByKind):
         self, environment: str, cut: Cut, *, archived: bool
     ) -> Found[EventType]:
         """Return an environment's event types, by name."""
-        found = {
-            one.name: one
-            for one in self._data.event_types.values()
-            if one.environment == environment and (archived or not one.archived)
+        event_types = {
+            event_type.name: event_type
+            for event_type in self._data.event_types.values()
+            if event_type.environment == environment and (archived or not event_type.archived)
         }
-        return Found([found[name] for name in _cut(found, cut)])
+        return Found([event_types[name] for name in _names_of_page(event_types, cut)])
 
     async def _create_key(self, key: Key) -> None:
         """Add a new key."""
         keys = self._data.api_keys
-        if key.id in keys or any(key.hash == one.hash for one in keys.values()):
+        if key.id in keys or any(key.hash == other.hash for other in keys.values()):
             raise Conflict("key", key.id)
         keys[key.id] = key
 
@@ -76,9 +76,9 @@ class MemoryRegistry(RecordsByKind):
         if stored is None or stored.environment != environment:
             raise NotFound("key", key)
         changed = change(stored)
-        kept = replace(stored, expires_at=changed.expires_at, revoked_at=changed.revoked_at)
-        self._data.api_keys[key] = kept
-        return kept
+        saved = replace(stored, expires_at=changed.expires_at, revoked_at=changed.revoked_at)
+        self._data.api_keys[key] = saved
+        return saved
 
     async def revoke_keys(
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
@@ -97,12 +97,12 @@ class MemoryRegistry(RecordsByKind):
 
     async def _page_keys(self, environment: str, cut: Cut) -> Found[Key]:
         """Return an environment's keys, by id."""
-        found = {
+        keys = {
             key.id: key
             for key in self._data.api_keys.values()
             if key.environment == environment and key.application is None
         }
-        return Found([found[known] for known in _cut(found, cut)])
+        return Found([keys[key_id] for key_id in _names_of_page(keys, cut)])
 
     async def keep(self, name: str, value: bytes, *, instead_of: bytes | None = None) -> bytes:
         """Save a value under a name unless one exists, or instead of one; return the stored one."""
@@ -112,27 +112,29 @@ class MemoryRegistry(RecordsByKind):
 
     async def claim(self, claim: Claim, *, now: float) -> Claim:
         """Claim a key for a holder, and return the claim as it is stored then."""
-        place = (claim.environment, claim.key)
-        stored = self._data.claims.get(place)
+        claimed_key = (claim.environment, claim.key)
+        stored = self._data.claims.get(claimed_key)
         if stored is None:
             stored = replace(claim, status=None, body=b"")
         elif stored.passes_to(claim, now):
             stored = replace(stored, holder=claim.holder, until=claim.until)
-        self._data.claims[place] = stored
+        self._data.claims[claimed_key] = stored
         return stored
 
     async def end_claim(self, claim: Claim, end: ClaimEnd) -> None:
         """End a claim, if this holder still has it and it has no answer."""
-        place, stored = (claim.environment, claim.key), self._held(claim)
+        claimed_key, stored = (claim.environment, claim.key), self._held(claim)
         if stored is None:
             return
         match end:
             case ClaimEnd.ANSWERED:
-                self._data.claims[place] = replace(stored, status=claim.status, body=claim.body)
+                self._data.claims[claimed_key] = replace(
+                    stored, status=claim.status, body=claim.body
+                )
             case ClaimEnd.RELEASED:
-                del self._data.claims[place]
+                del self._data.claims[claimed_key]
             case ClaimEnd.LAPSED:
-                self._data.claims[place] = replace(stored, until=0.0)
+                self._data.claims[claimed_key] = replace(stored, until=0.0)
             case _:
                 assert_never(end)
 
@@ -142,11 +144,11 @@ class MemoryRegistry(RecordsByKind):
 
     def _held(self, claim: Claim) -> Claim | None:
         stored = self._data.claims.get((claim.environment, claim.key))
-        good = stored is not None and stored.holder == claim.holder and stored.status is None
-        return stored if good else None
+        is_held = stored is not None and stored.holder == claim.holder and stored.status is None
+        return stored if is_held else None
 
 
-def _cut(names: Iterable[str], cut: Cut) -> list[str]:
+def _names_of_page(names: Iterable[str], cut: Cut) -> list[str]:
     """Return the names of a page, in the order of the list."""
     low, high = cut.between(FIRST, LAST)
     beyond = (name for name in names if low < name < high)

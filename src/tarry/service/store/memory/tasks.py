@@ -40,15 +40,15 @@ class MemoryTasks(RecordsByKind):
 
     async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
         """Save a task and wake its lane; return the task."""
-        standing = task
+        result = task
         if most_pending is not None:
-            known = self._pending(task.lane)
-            standing = standing_for(task, known, pending=len(known), most=most_pending)
+            pending = self._pending(task.lane)
+            result = standing_for(task, pending, pending=len(pending), most=most_pending)
         if task.lane:
             self._data.wake(self._data.lanes[task.lane])
-        if standing is task:
+        if result is task:
             self._data.tasks[task.id] = task
-        return standing
+        return result
 
     async def _task(self, environment: str, task: str) -> Task:
         stored = self._data.tasks.get(task)
@@ -88,7 +88,7 @@ class MemoryTasks(RecordsByKind):
             return task
         steps = list(islice(self._steps(task, now), limit))
         for _, changed in steps:
-            self._do(changed)
+            self._apply(changed)
         if task.work is Work.DISCARD:
             self._data.lanes[task.lane].resends.clear()
         cursor = steps[-1][0] if steps else task.cursor
@@ -122,33 +122,42 @@ class MemoryTasks(RecordsByKind):
     def _steps(self, task: Task, now: float) -> Iterator[Step]:
         match task.work:
             case Work.RECOVER:
-                failed = (one for one in self._behind(task, STUCK) if one.can_be_recovered)
-                return ((str(one.seq), _again(one, now)) for one in failed)
+                failed = (
+                    delivery
+                    for delivery in self._deliveries_after_cursor(task, STUCK)
+                    if delivery.can_be_recovered
+                )
+                return ((str(delivery.seq), _ready_again(delivery, now)) for delivery in failed)
             case Work.DISCARD:
-                return ((str(one.seq), _discarded(one, now)) for one in self._behind(task, LIVE))
+                return (
+                    (str(delivery.seq), _discarded(delivery, now))
+                    for delivery in self._deliveries_after_cursor(task, LIVE)
+                )
             case Work.REPLAY_MISSING | Work.BULK_REPLAY:
-                return self._replayed(task, now)
+                return self._replay_steps(task, now)
             case Work.PURGE_CONTENT:
-                full = (one for one in self._messages(task) if one.payload is not None)
-                return ((_behind(one), replace(one, payload=None)) for one in full)
+                full = (message for message in self._messages(task) if message.payload is not None)
+                return (
+                    (_cursor_after(message), replace(message, payload=None)) for message in full
+                )
             case Work.APP_STATS | Work.EVENT_TYPE_STATS:
                 return iter(())
             case _:
                 assert_never(task.work)
 
-    def _behind(self, task: Task, states: Collection[State]) -> Iterator[Delivery]:
+    def _deliveries_after_cursor(self, task: Task, states: Collection[State]) -> Iterator[Delivery]:
         lane = self._data.lanes[task.lane]
         for seq in range(int(task.cursor or 0) + 1, lane.added + 1):
             delivery = lane.deliveries.get(seq)
             if delivery is None or delivery.state not in states:
                 continue
-            if _concerns(task, self._data.messages[delivery.message]):
+            if _is_in_range(task, self._data.messages[delivery.message]):
                 yield delivery
 
     def _messages(self, task: Task) -> Iterator[Message]:
-        for message in sorted(self._data.messages.values(), key=_place):
-            ours = message.application == task.application and _place(message) > task.place
-            if ours and _concerns(task, message):
+        for message in sorted(self._data.messages.values(), key=_position):
+            is_next = message.application == task.application and _position(message) > task.place
+            if is_next and _is_in_range(task, message):
                 yield message
 
     def _sendable(self, task: Task, now: float) -> Iterator[Message]:
@@ -157,31 +166,32 @@ class MemoryTasks(RecordsByKind):
             if message.payload is not None and (message.deliver_at or now) <= now:
                 yield message
 
-    def _replayed(self, task: Task, now: float) -> Iterator[Step]:
+    def _replay_steps(self, task: Task, now: float) -> Iterator[Step]:
         lane = self._data.lanes[task.lane]
         seq = lane.added
         for message in self._sendable(task, now):
-            there = self._there(lane, message)
+            delivery = self._delivery_in(lane, message)
             if not task.replays.fits(message, self._so_far(lane, message)):
                 continue
-            if there is not None:
-                yield _behind(message), _again(there, now)
+            if delivery is not None:
+                yield _cursor_after(message), _ready_again(delivery, now)
             elif lane.endpoint.wants(message.event_type, message.channels):
                 seq += 1
-                yield _behind(message), _fresh(lane, seq, message, now)
+                yield _cursor_after(message), _new_delivery(lane, seq, message, now)
 
-    def _there(self, lane: Lane, message: Message) -> Delivery | None:
-        places = self._data.places.get(message.id, ())
-        return next((lane.deliveries[seq] for place, seq in places if place is lane), None)
+    def _delivery_in(self, lane: Lane, message: Message) -> Delivery | None:
+        positions = self._data.positions.get(message.id, ())
+        return next((lane.deliveries[seq] for holder, seq in positions if holder is lane), None)
 
     def _so_far(self, lane: Lane, message: Message) -> SoFar:
-        there = self._there(lane, message)
-        made = [one for one in self._data.attempts.get(message.id, ()) if one.lane == lane.number]
-        last = max(made, key=lambda attempt: attempt.id, default=None)
-        hundred = None if last is None else (last.status or 0) // 100 * 100
-        return SoFar(None if there is None else there.state, hundred)
+        delivery = self._delivery_in(lane, message)
+        attempts = self._data.attempts.get(message.id, ())
+        in_lane = (attempt for attempt in attempts if attempt.lane == lane.number)
+        last = max(in_lane, key=lambda attempt: attempt.id, default=None)
+        status_class = None if last is None else (last.status or 0) // 100 * 100
+        return SoFar(None if delivery is None else delivery.state, status_class)
 
-    def _do(self, changed: Delivery | Message) -> None:
+    def _apply(self, changed: Delivery | Message) -> None:
         if isinstance(changed, Message):
             self._data.messages[changed.id] = changed
             return
@@ -198,28 +208,28 @@ def _order(task: Task) -> tuple[float, str]:
     return (task.created_at, task.id)
 
 
-def _place(message: Message) -> tuple[float, str]:
+def _position(message: Message) -> tuple[float, str]:
     return message.accepted_at, message.id
 
 
-def _behind(message: Message) -> str:
+def _cursor_after(message: Message) -> str:
     return behind(message.accepted_at, message.id)
 
 
-def _concerns(task: Task, message: Message) -> bool:
+def _is_in_range(task: Task, message: Message) -> bool:
     return task.since <= message.accepted_at < task.end
 
 
-def _fresh(lane: Lane, seq: int, message: Message, now: float) -> Delivery:
-    new = Delivery(lane=lane.number, seq=seq, message=message.id, accepted_at=now)
-    return _again(new, now)
+def _new_delivery(lane: Lane, seq: int, message: Message, now: float) -> Delivery:
+    delivery = Delivery(lane=lane.number, seq=seq, message=message.id, accepted_at=now)
+    return _ready_again(delivery, now)
 
 
 def _discarded(delivery: Delivery, now: float) -> Delivery:
     return ended(delivery, State.DISCARDED, Reason.DISCARDED, now)
 
 
-def _again(delivery: Delivery, now: float) -> Delivery:
+def _ready_again(delivery: Delivery, now: float) -> Delivery:
     return replace(
         delivery,
         state=State.READY,

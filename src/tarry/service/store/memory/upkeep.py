@@ -19,8 +19,8 @@ class MemoryUpkeep:
 
     async def sweep(self, retention: Retention, *, limit: int) -> int:
         """Remove data past its retention; return the number of rows, 0 when there is no more."""
-        gone = list(islice(self._over(retention.messages_before), limit))
-        swept = sum(self._forget(message) for message in gone)
+        ended = list(islice(self._ended(retention.messages_before), limit))
+        swept = sum(self._forget(message) for message in ended)
         for message in list(islice(self._unneeded(retention), limit)):
             self._data.messages[message.id] = replace(message, payload=None)
             swept += 1
@@ -40,11 +40,11 @@ class MemoryUpkeep:
     async def close(self) -> None:
         """Do nothing: there is nothing to close."""
 
-    def _over(self, accepted_before: float | None) -> Iterator[Message]:
+    def _ended(self, accepted_before: float | None) -> Iterator[Message]:
         if accepted_before is None:
             return
         for message in self._data.messages.values():
-            if message.accepted_at < accepted_before and self._data.over(message):
+            if message.accepted_at < accepted_before and self._data.has_ended(message):
                 yield message
 
     def _unneeded(self, retention: Retention) -> Iterator[Message]:
@@ -56,20 +56,20 @@ class MemoryUpkeep:
         for message in self._data.messages.values():
             old = earlier(message.accepted_at, retention.payloads_before)
             expired = earlier(message.payload_until, retention.expired_before)
-            if message.payload is not None and (old or expired) and self._data.over(message):
+            if message.payload is not None and (old or expired) and self._data.has_ended(message):
                 yield message
 
     def _forget(self, message: Message) -> int:
         data = self._data
-        places = data.places.pop(message.id, [])
-        for lane, seq in places:
+        positions = data.positions.pop(message.id, [])
+        for lane, seq in positions:
             lane.forget(seq)
         attempts = data.attempts.pop(message.id, [])
-        data.keys = {key: kept for key, kept in data.keys.items() if kept[1] != message.id}
+        data.keys = {key: first for key, first in data.keys.items() if first[1] != message.id}
         if message.event_id is not None:
             del data.event_ids[message.application, message.event_id]
         del data.messages[message.id]
-        return 1 + len(places) + len(attempts)
+        return 1 + len(positions) + len(attempts)
 
     def _forget_keys(self, before: float | None, limit: int) -> int:
         messages, keys = self._data.messages, self._data.keys
@@ -78,10 +78,10 @@ class MemoryUpkeep:
             for key, (_, message) in keys.items()
             if before is not None and messages[message].accepted_at < before
         )
-        gone = list(islice(old, limit))
-        for key in gone:
+        removed = list(islice(old, limit))
+        for key in removed:
             del keys[key]
-        return len(gone)
+        return len(removed)
 
     def _forget_tasks(self, before: float | None, limit: int) -> int:
         tasks = self._data.tasks
@@ -90,27 +90,31 @@ class MemoryUpkeep:
             for task in tasks.values()
             if before is not None and task.finished_at is not None and task.finished_at < before
         )
-        gone = list(islice(old, limit))
-        for task in gone:
+        removed = list(islice(old, limit))
+        for task in removed:
             del tasks[task]
-        return len(gone)
+        return len(removed)
 
     def _forget_notices(self, before: float | None, limit: int) -> int:
         notices = self._data.notices.values()
         old = (notice.id for notice in notices if before is not None and notice.at < before)
-        gone = list(islice(old, limit))
-        for notice in gone:
+        removed = list(islice(old, limit))
+        for notice in removed:
             del self._data.notices[notice]
-        self._data.sent.difference_update(gone)
-        return len(gone)
+        self._data.sent.difference_update(removed)
+        return len(removed)
 
     def _forget_claims(self, before: float | None, limit: int) -> int:
         claims = self._data.claims
-        old = (place for place, one in claims.items() if before is not None and one.at < before)
-        gone = list(islice(old, limit))
-        for place in gone:
-            del claims[place]
-        return len(gone)
+        old = (
+            claimed_key
+            for claimed_key, claim in claims.items()
+            if before is not None and claim.at < before
+        )
+        removed = list(islice(old, limit))
+        for claimed_key in removed:
+            del claims[claimed_key]
+        return len(removed)
 
     def _forget_portal_keys(self, before: float | None, limit: int) -> int:
         keys = self._data.api_keys
@@ -122,7 +126,7 @@ class MemoryUpkeep:
             and key.ends_at is not None
             and key.ends_at < before
         )
-        gone = list(islice(old, limit))
-        for key in gone:
+        removed = list(islice(old, limit))
+        for key in removed:
             del keys[key]
-        return len(gone)
+        return len(removed)

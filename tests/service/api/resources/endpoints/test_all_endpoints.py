@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 async def test_an_operation_looks_at_every_endpoint_however_many_there_are(
     client: httpx.AsyncClient, hooks: Hooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(all_pages, "PAGE", 2)
+    monkeypatch.setattr(all_pages, "PAGE_SIZE", 2)
     many = await hooks.application("many")
     for number in range(5):
         await hooks.add_endpoint(many, "https://example.com/", event_types=[f"kind.{number}"])

@@ -31,7 +31,7 @@ async def test_a_uid_that_two_processes_take_at_once_goes_to_one(
 ) -> None:
     other = await PostgresStore.open(tarry_url)
     answers = await asyncio.gather(
-        *(one.put(an_application(uid="acme")) for one in (store, other) * 5),
+        *(either.put(an_application(uid="acme")) for either in (store, other) * 5),
         return_exceptions=True,
     )
     await other.close()
@@ -56,10 +56,10 @@ async def test_everything_of_an_endpoint_comes_back(scene: Scene, store: Postgre
         metadata={"k": "\N{SNOWMAN}\0"},
         parked=((NOON, NOON + 0.1), (NOON, None)),
     )
-    made = await store.put(endpoint)
-    assert replace(made, lane=0) == endpoint
-    assert await store.get(Endpoints(scene.application.id), "é") == made
-    assert await store.read(SealedEndpoints()) == [made]
+    saved = await store.put(endpoint)
+    assert replace(saved, lane=0) == endpoint
+    assert await store.get(Endpoints(scene.application.id), "é") == saved
+    assert await store.read(SealedEndpoints()) == [saved]
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ async def test_a_lane_that_is_just_woken_hears_of_a_policy(
         waking.commit()
     await putting
     with psycopg.connect(tarry_url) as look:
-        told = look.execute("SELECT lane FROM tarry.wake").fetchall()
-    assert told == [(scene.lane,)] * 2
+        wake_ups = look.execute("SELECT lane FROM tarry.wake").fetchall()
+    assert wake_ups == [(scene.lane,)] * 2
 
 
 async def test_an_application_goes_with_all_its_endpoints_by_a_few_statements(
@@ -119,19 +119,19 @@ async def test_an_application_goes_with_all_its_endpoints_by_a_few_statements(
 ) -> None:
     for _ in range(20):
         await scene.add_endpoint()
-    asked: list[str] = []
-    for way in ("fetch", "execute", "executemany"):
-        original = getattr(Session, way)
+    statements: list[str] = []
+    for method in ("fetch", "execute", "executemany"):
+        original = getattr(Session, method)
 
-        async def ask(
-            self: Session, query: str, *told: object, of: Callable[..., Any] = original
+        async def noted(
+            self: Session, query: str, *arguments: object, of: Callable[..., Any] = original
         ) -> object:
-            asked.append(query)
-            return await of(self, query, *told)
+            statements.append(query)
+            return await of(self, query, *arguments)
 
-        monkeypatch.setattr(Session, way, ask)
-    left = await store.delete(
+        monkeypatch.setattr(Session, method, noted)
+    tasks = await store.delete(
         Applications(scene.application.environment), scene.application.id, now=NOON
     )
-    assert len(left) == 21
-    assert len(asked) < 12
+    assert len(tasks) == 21
+    assert len(statements) < 12

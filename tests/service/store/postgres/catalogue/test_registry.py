@@ -50,8 +50,8 @@ async def test_a_claim_that_is_let_go_while_another_looks_is_the_others(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await store.claim(a_claim("first"), now=NOON)
-    gone = "DELETE FROM tarry.claim WHERE environment = $1 AND key = $2"
-    monkeypatch.setattr(registry, "SQL", {**SQL, "claim_known": gone})
+    deletion = "DELETE FROM tarry.claim WHERE environment = $1 AND key = $2"
+    monkeypatch.setattr(registry, "SQL", {**SQL, "claim_known": deletion})
     assert (await store.claim(a_claim("second"), now=NOON)).holder == "second"
 
 

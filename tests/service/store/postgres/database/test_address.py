@@ -29,9 +29,11 @@ def test_the_driver_gets_the_url_as_it_was() -> None:
     assert read(url).url == url
 
 
-@pytest.mark.parametrize(("said", "meant"), [("true", True), ("1", True), ("OFF", False)])
-def test_a_pooler_is_named_in_the_url_and_not_told_to_the_driver(said: str, *, meant: bool) -> None:
-    address = read(f"postgresql://me@db.example/hooks?pgbouncer={said}&sslmode=disable")
+@pytest.mark.parametrize(("value", "meant"), [("true", True), ("1", True), ("OFF", False)])
+def test_a_pooler_is_named_in_the_url_and_not_told_to_the_driver(
+    value: str, *, meant: bool
+) -> None:
+    address = read(f"postgresql://me@db.example/hooks?pgbouncer={value}&sslmode=disable")
     assert address.pooler is meant
     assert address.url == "postgresql://me@db.example/hooks?sslmode=disable"
 

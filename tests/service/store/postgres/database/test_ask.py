@@ -9,10 +9,10 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_server_answers_with_its_own_settings(database_url: str) -> None:
     connection = await asyncpg.connect(database_url)
-    (wanted,) = await connection.fetchrow("SHOW synchronous_commit")
+    (expected,) = await connection.fetchrow("SHOW synchronous_commit")
     await connection.close()
     query = "SELECT current_setting('synchronous_commit') AS commit, 1 AS one"
-    assert await ask(database_url, query) == {"commit": wanted, "one": 1}
+    assert await ask(database_url, query) == {"commit": expected, "one": 1}
 
 
 async def test_a_server_that_is_not_there_is_an_error_of_the_store() -> None:

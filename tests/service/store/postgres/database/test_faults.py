@@ -14,9 +14,9 @@ def error_of(state: str) -> Exception:
 
 @pytest.mark.parametrize("state", [*faults.PASSING, *faults.CONTENDED, "08006", "08003"])
 def test_what_passes_by_itself_is_unavailable(state: str) -> None:
-    said = faults.translate(error_of(state))
-    assert isinstance(said, StoreUnavailable)
-    assert said.retry_after > 0
+    translated = faults.translate(error_of(state))
+    assert isinstance(translated, StoreUnavailable)
+    assert translated.retry_after > 0
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,9 @@ def test_a_lost_connection_and_a_doubtful_commit_are_unavailable(error: Exceptio
     ],
 )
 def test_anything_else_is_an_error_that_stays(error: Exception) -> None:
-    said = faults.translate(error)
-    assert not isinstance(said, StoreUnavailable)
-    assert "\n" not in str(said)
+    translated = faults.translate(error)
+    assert not isinstance(translated, StoreUnavailable)
+    assert "\n" not in str(translated)
 
 
 def test_an_error_of_ours_is_left_alone() -> None:
@@ -66,10 +66,10 @@ def test_an_error_of_ours_is_left_alone() -> None:
     ],
 )
 def test_a_connection_that_is_refused_says_why(error: Exception, words: str) -> None:
-    said = faults.translate_connecting(error, URL, "hooks")
-    assert not isinstance(said, StoreUnavailable)
-    assert words in str(said)
-    assert URL in str(said)
+    translated = faults.translate_connecting(error, URL, "hooks")
+    assert not isinstance(translated, StoreUnavailable)
+    assert words in str(translated)
+    assert URL in str(translated)
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,9 @@ def test_a_connection_that_is_refused_says_why(error: Exception, words: str) -> 
     ],
 )
 def test_a_server_that_is_not_there_yet_may_come(error: Exception, words: str) -> None:
-    said = faults.translate_connecting(error, URL, "hooks")
-    assert isinstance(said, StoreUnavailable)
-    assert words in str(said)
+    translated = faults.translate_connecting(error, URL, "hooks")
+    assert isinstance(translated, StoreUnavailable)
+    assert words in str(translated)
 
 
 def test_an_old_server_is_refused() -> None:

@@ -11,7 +11,7 @@ from tests.service.store.postgres.pooler import pooler_of
 
 pytestmark = pytest.mark.anyio
 
-SOON = 60.0
+HEARD_WITHIN = 60.0
 
 
 async def test_a_lane_that_is_woken_is_heard_of_in_another_process(
@@ -20,28 +20,28 @@ async def test_a_lane_that_is_woken_is_heard_of_in_another_process(
     listening = Listening(Database(address.read(tarry_url)))
     heard = asyncio.Event()
     listening.add(heard.set)
-    await asyncio.wait_for(heard.wait(), SOON)
+    await asyncio.wait_for(heard.wait(), HEARD_WITHIN)
     heard.clear()
     await scene.store.put(scene.endpoint)
-    await asyncio.wait_for(heard.wait(), SOON)
+    await asyncio.wait_for(heard.wait(), HEARD_WITHIN)
     await listening.close()
 
 
 async def test_it_listens_again_after_the_connection_was_lost(
     tarry_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listen, "PAUSE", 0.0)
+    monkeypatch.setattr(listen, "RECONNECT_SECONDS", 0.0)
     listening = Listening(Database(address.read(tarry_url)))
     heard = asyncio.Event()
     listening.add(heard.set)
-    await asyncio.wait_for(heard.wait(), SOON)
+    await asyncio.wait_for(heard.wait(), HEARD_WITHIN)
     heard.clear()
     with psycopg.connect(tarry_url) as administrator:
         administrator.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND query LIKE 'LISTEN%'"
         )
-    await asyncio.wait_for(heard.wait(), SOON)  # what came meanwhile may have been missed
+    await asyncio.wait_for(heard.wait(), HEARD_WITHIN)  # what came meanwhile may have been missed
     await listening.close()
 
 

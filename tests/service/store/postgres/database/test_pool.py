@@ -25,39 +25,39 @@ Connection = Any
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """A server of our own, to be killed and paused."""
+    """Provide a server for these tests alone, which they kill and pause."""
     with throw_away_cluster(quick=True, settings={"max_connections": "20"}) as cluster:
         yield cluster
 
 
 @pytest.fixture
-async def one(cluster: Cluster) -> AsyncIterator[Database]:
-    one = Database(address.read(cluster.url), size=2)
-    yield one
-    await one.close()
+async def database(cluster: Cluster) -> AsyncIterator[Database]:
+    database = Database(address.read(cluster.url), size=2)
+    yield database
+    await database.close()
 
 
-async def ask(connection: Connection) -> int:
+async def select_seven(connection: Connection) -> int:
     return int(await connection.fetchval("SELECT 7"))
 
 
-async def eventually(one: Database) -> int:
-    """Ask until it is answered, as callers do that are told to come back."""
+async def eventually(database: Database) -> int:
+    """Run a query until it succeeds, as callers do after StoreUnavailable."""
     while True:
         try:
-            return await one.run(ask)
+            return await database.run(select_seven)
         except StoreUnavailable:
             await asyncio.sleep(pool.DIAL_PAUSE)
 
 
 async def until(true: Callable[[], object]) -> None:
-    """Look again and again: nothing tells of what goes on in a server."""
+    """Wait until a condition holds, by polling: the server sends no notification of it."""
     while not true():  # noqa: ASYNC110  see above
         await asyncio.sleep(0.01)
 
 
-async def test_connections_are_used_again_and_are_not_more_than_allowed(one: Database) -> None:
-    busy = await asyncio.gather(*(one.run(_pid) for _ in range(20)))
+async def test_connections_are_used_again_and_are_not_more_than_allowed(database: Database) -> None:
+    busy = await asyncio.gather(*(database.run(_pid) for _ in range(20)))
     assert len(set(busy)) <= 2
 
 
@@ -75,28 +75,28 @@ async def test_what_the_database_has_for_defaults_does_not_matter(
     with psycopg.connect(cluster.url, autocommit=True) as administrator:
         for default in ("default_transaction_isolation = 'serializable'", "jit = on"):
             administrator.execute(f"ALTER DATABASE postgres SET {default}".encode())
-        one = Database(address.read(f"{cluster.url}&pgbouncer={pooled}"))
+        database = Database(address.read(f"{cluster.url}&pgbouncer={pooled}"))
         try:
-            assert await one.run(isolation, mode) == ["read committed", "off"]
+            assert await database.run(isolation, mode) == ["read committed", "off"]
         finally:
             administrator.execute("ALTER DATABASE postgres RESET ALL")
-            await one.close()
+            await database.close()
 
 
 async def test_what_the_work_raises_comes_out_and_the_transaction_is_rolled_back(
-    one: Database,
+    database: Database,
 ) -> None:
     async def fail(connection: Connection) -> None:
         await connection.execute("CREATE TABLE never (x int)")
         raise StoreError("not today")
 
     with pytest.raises(StoreError, match="not today"):
-        await one.run(fail)
-    assert await one.fetch("SELECT to_regclass('never') AS found") == [(None,)]
+        await database.run(fail)
+    assert await database.fetch("SELECT to_regclass('never') AS found") == [(None,)]
 
 
 async def test_a_lost_conflict_is_run_again_and_not_for_ever(
-    one: Database, slept: list[float]
+    database: Database, slept: list[float]
 ) -> None:
     tries = 0
 
@@ -106,8 +106,8 @@ async def test_a_lost_conflict_is_run_again_and_not_for_ever(
         raise Stale
 
     with pytest.raises(StoreUnavailable, match="again and again"):
-        await one.run(lose)
-    assert tries == pool.AGAIN.attempts
+        await database.run(lose)
+    assert tries == pool.CONFLICT_RETRIES.attempts
     assert len(slept) == tries - 1
 
 
@@ -116,7 +116,7 @@ async def test_a_lost_conflict_is_run_again_and_not_for_ever(
 )
 @pytest.mark.usefixtures("still_time")
 async def test_a_serialization_failure_or_deadlock_costs_the_caller_nothing(
-    one: Database, error: str
+    database: Database, error: str
 ) -> None:
     tries = 0
 
@@ -127,7 +127,7 @@ async def test_a_serialization_failure_or_deadlock_costs_the_caller_nothing(
             await connection.execute(f"DO $$ BEGIN RAISE {error}; END $$")
         return tries
 
-    assert await one.run(lose_once) == 2
+    assert await database.run(lose_once) == 2
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ async def test_a_serialization_failure_or_deadlock_costs_the_caller_nothing(
     ],
 )
 async def test_what_the_server_cuts_short_is_unavailable_and_then_works_again(
-    cluster: Cluster, one: Database, setting: str, statement: str
+    cluster: Cluster, database: Database, setting: str, statement: str
 ) -> None:
     async def run(connection: Connection) -> None:
         if setting.endswith("timeout"):
@@ -153,28 +153,28 @@ async def test_what_the_server_cuts_short_is_unavailable_and_then_works_again(
         holder.commit()
         holder.execute("LOCK TABLE held")
         with pytest.raises(StoreUnavailable):
-            await one.run(run)
+            await database.run(run)
         holder.rollback()
         holder.execute("DROP TABLE held")
-    assert await one.run(ask) == 7
+    assert await database.run(select_seven) == 7
 
 
 async def test_it_comes_back_by_itself_after_the_server_was_killed(
-    cluster: Cluster, one: Database
+    cluster: Cluster, database: Database
 ) -> None:
-    assert await one.run(ask) == 7
+    assert await database.run(select_seven) == 7
     cluster.kill()
     try:
         with pytest.raises(StoreUnavailable) as lost:
-            await one.run(ask)
+            await database.run(select_seven)
         assert lost.value.retry_after > 0
     finally:
         cluster.start()
-    assert await asyncio.wait_for(eventually(one), 120) == 7
+    assert await asyncio.wait_for(eventually(database), 120) == 7
 
 
 async def test_a_server_that_is_down_is_not_called_by_a_crowd(
-    one: Database, monkeypatch: pytest.MonkeyPatch
+    database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dialled = 0
 
@@ -185,66 +185,70 @@ async def test_a_server_that_is_down_is_not_called_by_a_crowd(
 
     with monkeypatch.context() as patched:
         patched.setattr(pool, "connect", refuse)
-        answers = await asyncio.gather(*(one.run(ask) for _ in range(50)), return_exceptions=True)
+        answers = await asyncio.gather(
+            *(database.run(select_seven) for _ in range(50)), return_exceptions=True
+        )
     assert all(isinstance(answer, StoreUnavailable) for answer in answers)
     assert dialled <= 2
-    assert await asyncio.wait_for(eventually(one), 120) == 7
+    assert await asyncio.wait_for(eventually(database), 120) == 7
 
 
 async def test_a_connection_that_an_administrator_ended_is_replaced(
-    cluster: Cluster, one: Database
+    cluster: Cluster, database: Database
 ) -> None:
-    pid = await one.run(_pid)
+    pid = await database.run(_pid)
     with psycopg.connect(cluster.url) as administrator:
         administrator.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
-    assert await asyncio.wait_for(eventually(one), 120) == 7
+    assert await asyncio.wait_for(eventually(database), 120) == 7
 
 
 async def test_a_server_with_no_connection_to_spare_is_unavailable(cluster: Cluster) -> None:
     taken = [psycopg.connect(cluster.url) for _ in range(20)]
-    one = Database(address.read(cluster.url))
+    database = Database(address.read(cluster.url))
     try:
         with pytest.raises(StoreUnavailable, match="no connection to spare"):
-            await one.run(ask)
+            await database.run(select_seven)
     finally:
         for connection in taken:
             connection.close()
-        await one.close()
+        await database.close()
 
 
 async def test_a_server_that_hangs_is_given_up_and_found_again(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = Database(address.read(cluster.url), size=1)
+    database = Database(address.read(cluster.url), size=1)
     monkeypatch.setattr(pool, "ANSWER_WITHIN", 0.5)  # a connection keeps what it began with
-    assert await eventually(one) == 7
+    assert await eventually(database) == 7
     monkeypatch.setattr(pool, "CONNECT_WITHIN", 0.2)
     cluster.pause()
     try:
         for _ in range(2):
             with pytest.raises(StoreUnavailable, match="in time"):
-                await one.run(ask)
+                await database.run(select_seven)
     finally:
         cluster.resume()
     monkeypatch.undo()
-    assert await asyncio.wait_for(eventually(one), 120) == 7
-    await one.close()
+    assert await asyncio.wait_for(eventually(database), 120) == 7
+    await database.close()
 
 
-async def test_a_server_that_became_a_standby_is_left_with_all_connections(one: Database) -> None:
-    before = set(await asyncio.gather(one.run(_pid), one.run(_pid)))
+async def test_a_server_that_became_a_standby_is_left_with_all_connections(
+    database: Database,
+) -> None:
+    before = set(await asyncio.gather(database.run(_pid), database.run(_pid)))
 
     async def write_on_a_standby(connection: Connection) -> None:
         await connection.execute("SET TRANSACTION READ ONLY")
         await connection.execute("CREATE TABLE never (x int)")
 
     with pytest.raises(StoreUnavailable, match="standby"):
-        await one.run(write_on_a_standby)
-    assert before.isdisjoint(await asyncio.gather(one.run(_pid), one.run(_pid)))
+        await database.run(write_on_a_standby)
+    assert before.isdisjoint(await asyncio.gather(database.run(_pid), database.run(_pid)))
 
 
 async def test_a_schema_that_changes_meanwhile_disturbs_nobody(
-    cluster: Cluster, one: Database
+    cluster: Cluster, database: Database
 ) -> None:
     async def look(connection: Connection) -> int:
         (row,) = await connection.fetch("SELECT * FROM growing")
@@ -253,28 +257,30 @@ async def test_a_schema_that_changes_meanwhile_disturbs_nobody(
     with psycopg.connect(cluster.url, autocommit=True) as administrator:
         administrator.execute("CREATE TABLE growing AS SELECT 1 AS a")
         try:
-            assert await one.run(look) == 1
+            assert await database.run(look) == 1
             administrator.execute("ALTER TABLE growing ADD COLUMN b int")
-            assert await one.run(look) == 2
+            assert await database.run(look) == 2
         finally:
             administrator.execute("DROP TABLE growing")
 
 
-async def test_whoever_stops_waiting_leaves_nothing_behind(cluster: Cluster, one: Database) -> None:
-    waiting = asyncio.create_task(one.fetch("SELECT pg_sleep(60)"))
+async def test_whoever_stops_waiting_leaves_nothing_behind(
+    cluster: Cluster, database: Database
+) -> None:
+    waiting = asyncio.create_task(database.fetch("SELECT pg_sleep(60)"))
     with psycopg.connect(cluster.url, autocommit=True) as watch:
         await until(lambda: _sleeping(watch))
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        assert await one.run(ask) == 7
+        assert await database.run(select_seven) == 7
 
 
 def _sleeping(watch: psycopg.Connection[Any]) -> int:
-    found = watch.execute(
+    sleepers = watch.execute(
         "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(60%'"
     ).fetchone()
-    return int(found[0]) if found else 0
+    return int(sleepers[0]) if sleepers else 0
 
 
 async def _pid(connection: Connection) -> int:
@@ -317,7 +323,7 @@ async def test_an_add_whose_commit_was_not_answered_is_not_accepted(
         with pytest.raises(StoreUnavailable):
             await store.add([new])
         setattr(line, f"cut_{moment}", b"")
-        # Sent again, as it will be, it is there once.
+        # A caller tries again, and the message must not be accepted twice.
         (answer,) = await store.add([new])
         assert getattr(answer, "repeated", None) is (moment == "behind")
         assert len(await scene.due()) == 1
@@ -330,23 +336,23 @@ async def test_an_add_whose_commit_was_not_answered_is_not_accepted(
 async def test_a_commit_that_did_not_wait_for_its_standby_is_not_accepted() -> None:
     settings = {"synchronous_standby_names": "nobody"}
     with throw_away_cluster(settings=settings) as cluster:
-        one = Database(address.read(cluster.url))
+        database = Database(address.read(cluster.url))
         with psycopg.connect(cluster.url, autocommit=True) as administrator:
             administrator.execute("SET synchronous_commit = local")
             administrator.execute("CREATE TABLE kept (x int)")
-            writing = asyncio.create_task(one.execute("INSERT INTO kept VALUES (1)"))
+            writing = asyncio.create_task(database.execute("INSERT INTO kept VALUES (1)"))
             await until(lambda: _cancel_the_wait(administrator))
             with pytest.raises(StoreUnavailable, match="standby"):
                 await writing
-            # It is there all the same: nobody may take the answer for more than it says.
+            # The row was committed all the same: the error says only that this is not certain.
             assert administrator.execute("SELECT count(*) FROM kept").fetchone() == (1,)
-        assert await one.run(ask, Mode.READ) == 7
-        await one.close()
+        assert await database.run(select_seven, Mode.READ) == 7
+        await database.close()
 
 
 @pytest.mark.parametrize("single", [True, False])
 async def test_a_warning_at_the_commit_is_taken_for_a_missing_standby_in_any_language(
-    one: Database,
+    database: Database,
     single: bool,  # noqa: FBT001  a parameter
 ) -> None:
     warning = "RAISE WARNING 'Warten auf synchrone Replikation' USING DETAIL = 'nur hier'"
@@ -363,17 +369,17 @@ async def test_a_warning_at_the_commit_is_taken_for_a_missing_standby_in_any_lan
         await connection.execute(warn if single else at_commit)
 
     with pytest.raises(StoreUnavailable, match=r"standby.*Warten"):
-        await one.run(write, Mode.SINGLE if single else Mode.WRITE)
-    assert await one.run(ask) == 7
+        await database.run(write, Mode.SINGLE if single else Mode.WRITE)
+    assert await database.run(select_seven) == 7
 
 
-async def test_a_warning_of_another_kind_means_nothing(one: Database) -> None:
+async def test_a_warning_of_another_kind_means_nothing(database: Database) -> None:
     hint = "RAISE WARNING 'must be vacuumed' USING HINT = 'Execute a database-wide VACUUM.'"
 
     async def write(connection: Connection) -> None:
         await connection.execute(f"DO $$ BEGIN {hint}; END $$")
 
-    await one.run(write, Mode.SINGLE)
+    await database.run(write, Mode.SINGLE)
 
 
 async def test_a_database_of_another_encoding_is_refused(cluster: Cluster) -> None:
@@ -385,12 +391,12 @@ async def test_a_database_of_another_encoding_is_refused(cluster: Cluster) -> No
         await connect(address.read(cluster.url_of("latin")), pooler=None)
 
 
-async def test_a_warning_before_the_commit_means_nothing(one: Database) -> None:
+async def test_a_warning_before_the_commit_means_nothing(database: Database) -> None:
     async def write(connection: Connection) -> int:
         await connection.execute("DO $$ BEGIN RAISE WARNING 'by the way'; END $$")
-        return await ask(connection)
+        return await select_seven(connection)
 
-    assert await one.run(write) == 7
+    assert await database.run(write) == 7
 
 
 async def test_what_is_committed_is_on_disk_whatever_the_role_says(cluster: Cluster) -> None:
@@ -399,10 +405,10 @@ async def test_what_is_committed_is_on_disk_whatever_the_role_says(cluster: Clus
         try:
             async with pooler_of(cluster.url) as (_, through):
                 for url in (cluster.url, through):
-                    one = Database(address.read(url))
+                    database = Database(address.read(url))
                     for mode in Mode:
-                        assert await one.run(_synchronous, mode) == "on"
-                    await one.close()
+                        assert await database.run(_synchronous, mode) == "on"
+                    await database.close()
         finally:
             administrator.execute("ALTER ROLE CURRENT_USER RESET synchronous_commit")
 
@@ -503,8 +509,8 @@ async def test_a_wrong_password_is_told_and_not_shown(cluster: Cluster) -> None:
 
 
 async def test_a_closed_store_says_so(cluster: Cluster) -> None:
-    one = Database(address.read(cluster.url))
-    await one.run(ask)
-    await one.close()
+    database = Database(address.read(cluster.url))
+    await database.run(select_seven)
+    await database.close()
     with pytest.raises(StoreError, match="closed"):
-        await one.run(ask)
+        await database.run(select_seven)

@@ -41,14 +41,14 @@ WORDS = st.dictionaries(st.text(), st.text(), max_size=3)
 def test_columns_are_inserted_in_the_order_of_the_fields(
     query: str, columns: tuple[str, ...]
 ) -> None:
-    found = re.search(r"INSERT INTO tarry\.\w+ \(([^)]*)\)", SQL[query])
-    assert found
-    assert tuple(re.split(r",\s*", found[1])) == columns
+    insertion = re.search(r"INSERT INTO tarry\.\w+ \(([^)]*)\)", SQL[query])
+    assert insertion
+    assert tuple(re.split(r",\s*", insertion[1])) == columns
 
 
-def _row(kind: type[Struct], told: tuple[object, ...]) -> dict[str, object]:
-    """What the database would give back of what it was told."""
-    return dict(zip(kind.__struct_fields__, told, strict=True))
+def _row(kind: type[Struct], columns: tuple[object, ...]) -> dict[str, object]:
+    """Return the row that the database would return after these values were inserted."""
+    return dict(zip(kind.__struct_fields__, columns, strict=True))
 
 
 @given(WORDS)
@@ -70,8 +70,8 @@ def test_all_else_comes_back_as_it_went_in() -> None:
 
 def test_of_a_resend_it_is_told_when_its_message_was_accepted() -> None:
     values = dict.fromkeys(Due.__struct_fields__) | {"stream": "resend", "message_accepted_at": 7.0}
-    found = rows.due(values)
-    assert (found.stream, found.accepted_at) == (Stream.RESEND, 7.0)
+    due = rows.due(values)
+    assert (due.stream, due.accepted_at) == (Stream.RESEND, 7.0)
 
 
 def test_rows_become_columns_also_when_there_are_none() -> None:

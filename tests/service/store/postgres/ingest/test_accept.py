@@ -64,5 +64,5 @@ async def test_few_and_many_are_kept_in_the_same_way(
         for number in range(many)
     ]
     await store.add(new)
-    assert await scene.messages() == [one.message for one in new]
-    assert [due.payload for due in await scene.due()] == [one.message.payload for one in new]
+    assert await scene.messages() == [added.message for added in new]
+    assert [due.payload for due in await scene.due()] == [added.message.payload for added in new]

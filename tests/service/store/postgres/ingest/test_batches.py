@@ -10,7 +10,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Work:
-    """Doubles numbers, once it is let; a 13 fails the batch it is in."""
+    """Doubles numbers once `go` is set; a 13 makes its whole batch fail."""
 
     def __init__(self) -> None:
         self.batches: list[list[int]] = []

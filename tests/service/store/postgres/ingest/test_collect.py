@@ -72,7 +72,7 @@ async def test_of_many_who_collect_each_message_is_accepted_by_one(
     names = put_all(tarry_url, scene.application.id, *["x"] * 50)
     other = await PostgresStore.open(tarry_url)
     stores = [store, other] * 4
-    taken = await asyncio.gather(*(one.collect(now=NOON, limit=10) for one in stores))
+    taken = await asyncio.gather(*(either.collect(now=NOON, limit=10) for either in stores))
     await other.close()
     while await store.collect(now=NOON, limit=100):
         pass
@@ -84,7 +84,7 @@ async def test_of_many_who_collect_each_message_is_accepted_by_one(
 async def collecting(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator["asyncio.Task[int]"]:
-    """A store that has collected, and waits before it commits."""
+    """Provide a call of `collect` that is paused before its commit until the block ends."""
     reached, go_on = asyncio.Event(), asyncio.Event()
 
     async def slowly(
@@ -149,7 +149,7 @@ async def test_what_another_transaction_has_locked_holds_up_what_was_put_behind_
 async def test_when_all_whose_turn_it_is_are_locked_the_next_ones_are_collected(
     scene: Scene, store: PostgresStore, tarry_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tarry.service.store.postgres.ingest.collect.TENANTS", 1)
+    monkeypatch.setattr("tarry.service.store.postgres.ingest.collect.TENANTS_PER_TURN", 1)
     neighbour = an_application(id=new_id("app_"))
     await store.put(neighbour)
     (locked,) = put_all(tarry_url, scene.application.id, "a")
@@ -177,20 +177,20 @@ async def test_a_clock_that_is_set_back_changes_no_order(
 async def test_applications_take_turns(
     store: PostgresStore, tarry_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tarry.service.store.postgres.ingest.collect.TENANTS", 2)
+    monkeypatch.setattr("tarry.service.store.postgres.ingest.collect.TENANTS_PER_TURN", 2)
     tenants = [an_application(id=new_id("app_")) for _ in range(5)]
-    for one in tenants:
-        await store.put(one)
-        put_all(tarry_url, one.id, *"abc")
-    left = []
+    for tenant in tenants:
+        await store.put(tenant)
+        put_all(tarry_url, tenant.id, *"abc")
+    counts = []
     for _ in range(3):
         assert await store.collect(now=NOON, limit=2) == 2
         with psycopg.connect(tarry_url) as look:
-            many = look.execute(
+            rows = look.execute(
                 "SELECT count(*) FROM tarry.outbox GROUP BY application ORDER BY application"
             )
-            left.append([row[0] for row in many.fetchall()])
-    assert left == [[2, 2, 3, 3, 3], [2, 2, 2, 2, 3], [2, 2, 2, 2, 1]]
+            counts.append([row[0] for row in rows.fetchall()])
+    assert counts == [[2, 2, 3, 3, 3], [2, 2, 2, 2, 3], [2, 2, 2, 2, 1]]
     while await store.collect(now=NOON, limit=100):
         pass
     with psycopg.connect(tarry_url) as look:
@@ -208,9 +208,9 @@ async def test_two_who_put_and_two_who_collect_keep_every_callers_order(
         for _ in range(100):
             names += await asyncio.to_thread(put_all, tarry_url, scene.application.id, "a")
 
-    async def go_on_collecting(one: PostgresStore) -> None:
+    async def go_on_collecting(collector: PostgresStore) -> None:
         while any(len(names) < 100 for names in put_in_order):
-            await one.collect(now=NOON, limit=3)
+            await collector.collect(now=NOON, limit=3)
 
     await asyncio.gather(
         *map(go_on_putting, put_in_order), *map(go_on_collecting, [store, other] * 2)
@@ -258,7 +258,7 @@ async def test_an_id_that_a_message_has_is_put_aside_too(
 
 @pytest.fixture
 def unchecked(tarry_url: str) -> Iterator[str]:
-    """The table as it would be if somebody had taken its checks off."""
+    """Provide a database whose outbox table has no checks."""
     with psycopg.connect(tarry_url) as connection:
         checks = connection.execute(
             "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint"
@@ -273,7 +273,7 @@ def unchecked(tarry_url: str) -> Iterator[str]:
             connection.execute(f"ALTER TABLE tarry.outbox ADD CONSTRAINT {name} {check}".encode())
 
 
-LONG = "".join(random.Random(1).choices(string.ascii_letters, k=6000))
+LONG_TEXT = "".join(random.Random(1).choices(string.ascii_letters, k=6000))
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ LONG = "".join(random.Random(1).choices(string.ascii_letters, k=6000))
         ("id", "order.1"),
         ("id", "msg_é"),
         ("id", new_id("msg_") + "\n"),
-        ("event_id", LONG),
+        ("event_id", LONG_TEXT),
         ("event_type", "x" * 257),
         ("event_type", "not part of a URL"),
         ("event_id", "msg_1"),

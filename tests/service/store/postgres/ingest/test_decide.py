@@ -37,8 +37,8 @@ async def test_two_processes_with_the_same_key_get_the_same_message(
 ) -> None:
     other = await PostgresStore.open(tarry_url)
     calls = [
-        one.add([new_message(scene.application, key="k", fingerprint=b"1", event_id="evt")])
-        for one in (store, other) * 10
+        either.add([new_message(scene.application, key="k", fingerprint=b"1", event_id="evt")])
+        for either in (store, other) * 10
     ]
     answers = [answer for (answer,) in await asyncio.gather(*calls)]
     await other.close()

@@ -12,15 +12,15 @@ from tarry.testing.store_contract.scene import Scene
 pytestmark = pytest.mark.anyio
 
 
-class Asked:
-    """A connection that counts what it is asked for."""
+class CountingConnection:
+    """A connection that notes the names of its queries."""
 
     def __init__(self, connection: Any) -> None:  # noqa: ANN401  asyncpg ships no types
         self._connection = connection
         self.queries: list[str] = []
 
     async def fetch(self, sql: str, *arguments: object) -> list[Any]:
-        self.queries += [name for name, known in SQL.items() if known == sql]
+        self.queries += [name for name, query in SQL.items() if query == sql]
         rows: list[Any] = await self._connection.fetch(sql, *arguments)
         return rows
 
@@ -28,20 +28,20 @@ class Asked:
 async def test_endpoints_are_read_once_and_again_after_a_change(
     scene: Scene, tarry_url: str
 ) -> None:
-    known, application = Routes(), scene.application.id
+    routes, application = Routes(), scene.application.id
     connection = await asyncpg.connect(tarry_url)
-    asked = Asked(connection)
+    counting = CountingConnection(connection)
     for _ in range(3):
-        tenants = await known.tenants(asked, {application, "app_nobody"})
+        tenants = await routes.tenants(counting, {application, "app_nobody"})
         assert tenants.keys() == {application}
-    assert asked.queries.count("add_endpoints") == 1
+    assert counting.queries.count("add_endpoints") == 1
     await scene.add_endpoint(event_types=("other",))
-    tenants = await known.tenants(asked, {application})
+    tenants = await routes.tenants(counting, {application})
     assert len(tenants[application].routes) == 2
-    assert asked.queries.count("add_endpoints") == 2
-    known.forget([application])
-    await known.tenants(asked, {application})
-    assert asked.queries.count("add_endpoints") == 3
+    assert counting.queries.count("add_endpoints") == 2
+    routes.forget([application])
+    await routes.tenants(counting, {application})
+    assert counting.queries.count("add_endpoints") == 3
     await connection.close()
 
 
@@ -50,18 +50,18 @@ async def test_a_message_goes_where_it_is_wanted(scene: Scene, tarry_url: str) -
     connection = await asyncpg.connect(tarry_url)
     tenants = await Routes().tenants(connection, {scene.application.id})
     await connection.close()
-    found = tenants[scene.application.id].to(a_message(scene.application))
-    assert [route.endpoint for route in found] == [scene.endpoint]
+    targets = tenants[scene.application.id].to(a_message(scene.application))
+    assert [route.endpoint for route in targets] == [scene.endpoint]
 
 
 async def test_no_more_is_remembered_than_fits(
     scene: Scene, tarry_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routes, "MOST_REMEMBERED", 0)
-    known = Routes()
+    monkeypatch.setattr(routes, "MOST_CACHED", 0)
+    cache = Routes()
     connection = await asyncpg.connect(tarry_url)
     for _ in range(2):
-        tenants = await known.tenants(connection, {scene.application.id})
+        tenants = await cache.tenants(connection, {scene.application.id})
         assert tenants[scene.application.id].routes
         await scene.add_endpoint()
     await connection.close()
@@ -73,18 +73,18 @@ async def test_what_others_forget_meanwhile_is_not_missed(
     second = an_application()
     await scene.store.put(second)
     await scene.store.put(an_endpoint(second))
-    known = Routes()
+    cache = Routes()
     connection = await asyncpg.connect(tarry_url)
-    await known.tenants(connection, {scene.application.id})
+    await cache.tenants(connection, {scene.application.id})
 
-    class Meanwhile(Asked):
+    class Meanwhile(CountingConnection):
         async def fetch(self, sql: str, *arguments: object) -> list[Any]:
-            found = await super().fetch(sql, *arguments)
-            known.forget([scene.application.id, second.id])
-            return found
+            rows = await super().fetch(sql, *arguments)
+            cache.forget([scene.application.id, second.id])
+            return rows
 
-    monkeypatch.setattr(routes, "MOST_REMEMBERED", 0)
-    tenants = await known.tenants(Meanwhile(connection), {scene.application.id, second.id})
+    monkeypatch.setattr(routes, "MOST_CACHED", 0)
+    tenants = await cache.tenants(Meanwhile(connection), {scene.application.id, second.id})
     await connection.close()
     assert {name: len(tenant.routes) for name, tenant in tenants.items()} == {
         scene.application.id: 1,
@@ -101,24 +101,24 @@ async def test_who_has_no_limit_of_their_own_has_that_of_the_store(
     connection = await asyncpg.connect(tarry_url)
     tenants = await Routes(most_waiting=5).tenants(connection, {scene.application.id, own.id})
     await connection.close()
-    found = tenants[scene.application.id]
-    assert (found.most_waiting, found.waiting) == (5, 1)
+    tenant = tenants[scene.application.id]
+    assert (tenant.most_waiting, tenant.waiting) == (5, 1)
     assert tenants[own.id].most_waiting == 7
 
 
 async def test_what_was_changed_while_somebody_added_to_it_is_held_the_next_time(
     scene: Scene, tarry_url: str
 ) -> None:
-    known, application = Routes(), scene.application.id
+    routes, application = Routes(), scene.application.id
     adding, changing = [await asyncpg.connect(tarry_url) for _ in range(2)]
     change = "UPDATE tarry.application SET version = version + 1"
     await changing.execute("SET lock_timeout = '100ms'")
     async with adding.transaction():
-        await known.tenants(adding, {application})
+        await routes.tenants(adding, {application})
         await changing.execute(change)
-    known.forget([application])
+    routes.forget([application])
     async with adding.transaction():
-        await known.tenants(adding, {application})
+        await routes.tenants(adding, {application})
         with pytest.raises(asyncpg.LockNotAvailableError):
             await changing.execute(change)
     for connection in (adding, changing):

@@ -19,8 +19,8 @@ from tarry.service.store.postgres.database.pool import Database
 from tarry.service.store.postgres.database.rows import from_notice
 from tarry.service.store.postgres.migrate import schema
 from tarry.service.store.postgres.migrate.schema import (
+    NEWEST_VERSION,
     STEPS,
-    WANTED,
     PostgresMigrator,
     open_migrator,
 )
@@ -39,32 +39,39 @@ TABLES = (
 async def test_an_empty_database_is_brought_up_and_then_left_alone(database_url: str) -> None:
     async with open_migrator(database_url) as migrator:
         before = await migrator.status()
-        assert (before.found, before.wanted) == (0, WANTED)
+        assert (before.found, before.wanted) == (0, NEWEST_VERSION)
         assert await migrator.up() == before
         assert (await migrator.up()).pending == ()
-        assert (await migrator.status()).found == WANTED
+        assert (await migrator.status()).found == NEWEST_VERSION
 
 
 async def test_a_step_may_take_longer_than_anything_else(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
-        named = Identifier(connection.info.dbname)
-        connection.execute(SQL("ALTER DATABASE {} SET statement_timeout = 2000").format(named))
+        database_name = Identifier(connection.info.dbname)
+        connection.execute(
+            SQL("ALTER DATABASE {} SET statement_timeout = 2000").format(database_name)
+        )
     slow = replace(STEPS[0], sql=f"SELECT pg_sleep(2.5); {STEPS[0].sql}")
     monkeypatch.setattr(schema, "STEPS", [slow, *STEPS[1:]])
     monkeypatch.setattr(pool, "ANSWER_WITHIN", 2.0)
     async with open_migrator(database_url) as migrator:
         await migrator.up()
-        assert (await migrator.status()).found == WANTED
+        assert (await migrator.status()).found == NEWEST_VERSION
 
 
 async def test_of_many_processes_that_bring_it_up_one_does(database_url: str) -> None:
     databases = [Database(address.read(database_url)) for _ in range(4)]
-    before = await asyncio.gather(*(PostgresMigrator(one).up() for one in databases))
-    assert sorted(status.found for status in before) == [0, WANTED, WANTED, WANTED]
-    for one in databases:
-        await one.close()
+    before = await asyncio.gather(*(PostgresMigrator(database).up() for database in databases))
+    assert sorted(status.found for status in before) == [
+        0,
+        NEWEST_VERSION,
+        NEWEST_VERSION,
+        NEWEST_VERSION,
+    ]
+    for database in databases:
+        await database.close()
 
 
 async def test_a_schema_that_is_missing_or_from_the_future_is_refused(database_url: str) -> None:
@@ -72,7 +79,7 @@ async def test_a_schema_that_is_missing_or_from_the_future_is_refused(database_u
         await PostgresStore.open(database_url)
     store = await PostgresStore.open(database_url, migrate=True)
     with psycopg.connect(database_url) as connection:
-        connection.execute("INSERT INTO tarry.migration VALUES (%s, 'later')", [WANTED + 1])
+        connection.execute("INSERT INTO tarry.migration VALUES (%s, 'later')", [NEWEST_VERSION + 1])
     with pytest.raises(SchemaMismatch, match="upgrade this one"):
         await store.check()
     await store.close()
@@ -112,31 +119,33 @@ async def test_tasks_and_news_from_before_the_api_are_still_there(database_url: 
 def test_whoever_runs_the_steps_by_hand_gets_the_same(database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(script(STEPS).encode())
-        found = connection.execute("SELECT number, name FROM tarry.migration ORDER BY 1").fetchall()
-    assert found == [(step.number, step.name) for step in STEPS]
+        migrations = connection.execute(
+            "SELECT number, name FROM tarry.migration ORDER BY 1"
+        ).fetchall()
+    assert migrations == [(step.number, step.name) for step in STEPS]
 
 
 def test_everything_is_in_one_schema_and_nothing_is_missing(tarry_url: str) -> None:
     with psycopg.connect(tarry_url) as connection:
-        found = connection.execute(
+        tables = connection.execute(
             "SELECT relname FROM pg_class WHERE relnamespace = 'tarry'::regnamespace"
             " AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY 1"
         ).fetchall()
         elsewhere = connection.execute("SELECT FROM pg_tables WHERE schemaname = 'public'")
         assert elsewhere.fetchall() == []
-    assert [table for (table,) in found] == TABLES.split()
+    assert [table for (table,) in tables] == TABLES.split()
 
 
 @pytest.mark.parametrize("table", ["message", "attempt"])
 def test_there_is_a_partition_for_now_and_one_for_all_else(tarry_url: str, table: str) -> None:
     with psycopg.connect(tarry_url) as connection:
-        found = connection.execute(
+        partitions = connection.execute(
             "SELECT pg_get_expr(relpartbound, oid) FROM pg_class"
             " WHERE relnamespace = 'tarry'::regnamespace AND relispartition AND relkind = 'r'"
             " AND relname LIKE %s ORDER BY 1",
             [f"{table}%"],
         ).fetchall()
-    default, first = (bounds for (bounds,) in found)
+    default, first = (bounds for (bounds,) in partitions)
     assert default == "DEFAULT"
     since, until = re.findall(r"'\w+_(\w{8})'", first)
     assert since < ids.moment(time.time()) < ids.moment(time.time() + 6 * DAY) < until
@@ -144,13 +153,13 @@ def test_there_is_a_partition_for_now_and_one_for_all_else(tarry_url: str, table
 
 def test_ids_sort_byte_by_byte_in_every_database(tarry_url: str) -> None:
     with psycopg.connect(tarry_url) as connection:
-        found = connection.execute(
+        columns = connection.execute(
             "SELECT c.relname, a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid"
             " JOIN pg_index i ON i.indexrelid = c.oid"
             " WHERE c.relnamespace = 'tarry'::regnamespace AND a.atttypid = 'text'::regtype"
             " AND a.attcollation <> '\"C\"'::regcollation"
         ).fetchall()
-    assert found == []
+    assert columns == []
 
 
 def test_what_is_updated_all_the_time_is_updated_in_place(tarry_url: str) -> None:
@@ -162,9 +171,9 @@ def test_what_is_updated_all_the_time_is_updated_in_place(tarry_url: str) -> Non
             connection.execute("UPDATE tarry.lane SET added = added + 1, awake = true")
             connection.execute("UPDATE tarry.lane_state SET ended = ended + 1, pace = 'x'")
             connection.execute("UPDATE tarry.shard SET until = clock_timestamp() WHERE number = 1")
-        found = connection.execute(
+        tables = connection.execute(
             "SELECT relname, n_tup_upd - n_tup_hot_upd FROM pg_stat_xact_user_tables"
             " WHERE schemaname = 'tarry' AND n_tup_upd > 0 ORDER BY 1"
         ).fetchall()
         connection.rollback()
-    assert found == [("lane", 0), ("lane_state", 0), ("shard", 0)]
+    assert tables == [("lane", 0), ("lane_state", 0), ("shard", 0)]

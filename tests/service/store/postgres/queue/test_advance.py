@@ -5,7 +5,7 @@ import pytest
 from tarry.service.model.delivery import State
 from tarry.service.model.task import Work
 from tarry.service.store.kinds import AllDeliveriesOf
-from tarry.service.store.paged_search import LATE
+from tarry.service.store.paged_search import LATEST_ADD_SECONDS
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import NOON, a_task, failed, new_message
 from tarry.testing.store_contract.scene import Scene
@@ -25,16 +25,19 @@ async def test_many_are_replayed_in_pieces_and_found_by_their_messages(
         task = await store.advance(task, now=NOON, limit=30, lease=scene.lease)
     assert task.done == 50
     due = await scene.due(lane=endpoint.lane)
-    assert [one.message for one in due] == sorted(one.message.id for one in new)
-    for one in new:
-        assert len(await store.read(AllDeliveriesOf(one.message.id))) == 2
+    assert [delivery.message for delivery in due] == sorted(message.message.id for message in new)
+    for message in new:
+        assert len(await store.read(AllDeliveriesOf(message.message.id))) == 2
 
 
 @pytest.mark.parametrize("work", [Work.RECOVER, Work.REPLAY_MISSING, Work.BULK_REPLAY])
 async def test_what_is_from_before_a_tasks_time_is_not_looked_at(
     scene: Scene, store: PostgresStore, work: Work
 ) -> None:
-    old = [new_message(scene.application, accepted_at=NOON - 2 * LATE) for _ in range(100)]
+    old = [
+        new_message(scene.application, accepted_at=NOON - 2 * LATEST_ADD_SECONDS)
+        for _ in range(100)
+    ]
     await store.add([*old, *(new_message(scene.application) for _ in range(4))])
     endpoint = scene.endpoint
     if work is Work.RECOVER:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 @asynccontextmanager
 async def writing(scene: Scene, url: str) -> AsyncIterator[None]:
-    """An owner has checked its lease, and is about to commit."""
+    """Provide an owner that has checked its lease and is about to commit."""
     connection = await asyncpg.connect(url)
     async with connection.transaction():
         assert await held(connection, [scene.lane], scene.leases) == {scene.lane: 1}
@@ -90,8 +90,8 @@ async def test_two_who_take_at_once_get_different_shards(
     other = await PostgresStore.open(tarry_url)
     taken = await asyncio.gather(
         *(
-            one.lease(f"worker-{number}", most=20, length=LEASE_LENGTH)
-            for number, one in enumerate((store, other) * 2)
+            either.lease(f"worker-{number}", most=20, length=LEASE_LENGTH)
+            for number, either in enumerate((store, other) * 2)
         )
     )
     await other.close()
@@ -146,10 +146,10 @@ async def test_leases_are_kept_while_reads_use_all_connections(
         ]
         await someone_waits(tarry_url)
         async with asyncio.timeout(120):
-            kept = await store.renew(WORKER, scene.leases, length=LEASE_LENGTH)
+            renewed = await store.renew(WORKER, scene.leases, length=LEASE_LENGTH)
             assert (await store.server()).workers == 1
             await store.lease(WORKER, most=SHARDS, length=LEASE_LENGTH)
-        assert kept == scene.leases
+        assert renewed == scene.leases
         assert not any(read.done() for read in reads)
         other.rollback()
     await asyncio.gather(*reads)

@@ -17,7 +17,7 @@ LANES = 4
 
 @pytest.fixture(scope="module")
 def backlog(tarry_database: str) -> Iterator[str]:
-    """A hundred thousand deliveries in four lanes, as many of each state."""
+    """Provide a hundred thousand deliveries in four lanes, equally many in each state."""
     with psycopg.connect(tarry_database) as connection:
         connection.execute(
             "INSERT INTO tarry.lane (number, application, shard, added)"
@@ -57,7 +57,7 @@ def backlog(tarry_database: str) -> Iterator[str]:
 
 
 def plan(url: str, query: str, *arguments: object) -> str:
-    """How the server does it, as it does for a query it has seen often."""
+    """Return the server's generic plan of a query, which it uses for repeated queries."""
     values = ", ".join(_literal(argument) for argument in arguments)
     with psycopg.connect(url) as connection:
         connection.execute("SET plan_cache_mode = force_generic_plan")
@@ -78,35 +78,35 @@ def _literal(value: object) -> str:
     return f"'{value}'" if isinstance(value, str) else str(value)
 
 
-def buffers(found: str) -> int:
-    """How many pages were looked at in all."""
-    first = re.search(r"Buffers: shared(?: hit=(\d+))?(?: read=(\d+))?", found)
-    assert first, found
-    return sum(int(many or 0) for many in first.groups())
+def buffers(plan_text: str) -> int:
+    """Return how many pages a query read."""
+    first = re.search(r"Buffers: shared(?: hit=(\d+))?(?: read=(\d+))?", plan_text)
+    assert first, plan_text
+    return sum(int(pages or 0) for pages in first.groups())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stream", ["ready", "waiting", "early", "resend"])
 def test_the_next_ones_are_found_without_a_look_at_the_others(backlog: str, stream: str) -> None:
-    found = plan(
+    plan_text = plan(
         backlog, "fetch", [1], [stream], [10], [0], [2**62], [0.0], BACKLOG, PLENTY_OF_BYTES
     )
-    assert "Seq Scan on delivery" not in found
-    assert "Seq Scan on message" not in found
-    assert buffers(found) < 200
+    assert "Seq Scan on delivery" not in plan_text
+    assert "Seq Scan on message" not in plan_text
+    assert buffers(plan_text) < 200
 
 
 @pytest.mark.slow
 def test_a_settlement_goes_to_its_row(backlog: str) -> None:
-    found = plan(
+    plan_text = plan(
         backlog,
         "settle",
         *([2], [1], ["msg_1"], [0], ["delivered"], ["delivered"], [1], [1], [1.0], [1.0], [1.0]),
         [3],
     )
-    assert "Seq Scan on delivery" not in found
-    assert "delivery_pkey" in found
-    assert buffers(found) < 100
+    assert "Seq Scan on delivery" not in plan_text
+    assert "delivery_pkey" in plan_text
+    assert buffers(plan_text) < 100
 
 
 @pytest.mark.slow
@@ -133,10 +133,10 @@ def test_a_settlement_goes_to_its_row(backlog: str) -> None:
 def test_nothing_else_reads_a_whole_table_either(
     backlog: str, query: str, arguments: tuple[object, ...]
 ) -> None:
-    found = plan(backlog, query, *arguments)
-    assert "Seq Scan on delivery" not in found
-    assert "Seq Scan on message" not in found
-    assert buffers(found) < 1_000
+    plan_text = plan(backlog, query, *arguments)
+    assert "Seq Scan on delivery" not in plan_text
+    assert "Seq Scan on message" not in plan_text
+    assert buffers(plan_text) < 1_000
 
 
 @pytest.mark.slow
@@ -150,9 +150,9 @@ def test_nothing_else_reads_a_whole_table_either(
 def test_a_replay_looks_at_no_message_from_before_its_time_or_after(
     backlog: str, query: str, arguments: tuple[object, ...]
 ) -> None:
-    found = plan(backlog, query, *arguments)
-    assert "application_accepted_at_id_idx" in found
-    assert buffers(found) < 100
+    plan_text = plan(backlog, query, *arguments)
+    assert "application_accepted_at_id_idx" in plan_text
+    assert buffers(plan_text) < 100
 
 
 async def test_lanes_that_are_gone_and_wants_of_nothing_bring_nothing(scene: Scene) -> None:

@@ -1,4 +1,4 @@
-"""What a resend leaves behind on PostgreSQL, where others change the same rows meanwhile."""
+"""The effects of a resend on PostgreSQL while other transactions change the same rows."""
 
 import asyncio
 from typing import LiteralString
@@ -21,10 +21,13 @@ pytestmark = pytest.mark.anyio
 
 
 async def resent_to(scene: Scene, endpoint: Endpoint) -> list[Resent]:
-    """All that was asked for of an endpoint, taken."""
+    """Return the results of all requested resends to an endpoint, all accepted."""
     due = await scene.due(Stream.RESEND, lane=endpoint.lane)
-    attempts = [an_attempt(one, status=200, kind=None) for one in due]
-    return [Resent(one.lane, one.resend, made, 1) for one, made in zip(due, attempts, strict=True)]
+    attempts = [an_attempt(delivery, status=200, kind=None) for delivery in due]
+    return [
+        Resent(delivery.lane, delivery.resend, attempt, 1)
+        for delivery, attempt in zip(due, attempts, strict=True)
+    ]
 
 
 async def test_a_message_that_is_resent_to_two_endpoints_at_once_has_a_place_in_both(
@@ -34,35 +37,35 @@ async def test_a_message_that_is_resent_to_two_endpoints_at_once_has_a_place_in_
     late = [await scene.add_endpoint() for _ in range(2)]
     for endpoint in late:
         await store.resend(endpoint, message.id, resend="r1")
-    made = [one for endpoint in reversed(late) for one in await resent_to(scene, endpoint)]
-    assert await scene.settle(*made) == [True, True]
+    resends = [resent for endpoint in reversed(late) for resent in await resent_to(scene, endpoint)]
+    assert await scene.settle(*resends) == [True, True]
     with psycopg.connect(tarry_url) as look:
-        found = look.execute("SELECT lanes, seqs FROM tarry.message").fetchone()
-    assert found == ([scene.lane, *(one.lane for one in late)], [1, 1, 1])
+        positions = look.execute("SELECT lanes, seqs FROM tarry.message").fetchone()
+    assert positions == ([scene.lane, *(endpoint.lane for endpoint in late)], [1, 1, 1])
 
 
 async def resent_and_replayed(
     scene: Scene, store: PostgresStore
 ) -> tuple[Message, Endpoint, list[Resent], Task]:
-    """A message that an endpoint never had, sent to it by hand, and a task that misses it there."""
+    """Return a message, a new endpoint, the message's resend to it, and a task that replays it."""
     message = await scene.add()
     late = await scene.add_endpoint()
     await store.resend(late, message.id, resend="r1")
-    made = await resent_to(scene, late)
+    resends = await resent_to(scene, late)
     task = a_task(late, Work.REPLAY_MISSING)
     await store.add_task(task)
-    return message, late, made, task
+    return message, late, resends, task
 
 
 async def test_what_is_just_replayed_is_not_added_once_more(
     scene: Scene, store: PostgresStore, tarry_url: str
 ) -> None:
-    message, late, made, task = await resent_and_replayed(scene, store)
+    message, late, resends, task = await resent_and_replayed(scene, store)
     with psycopg.connect(tarry_url) as busy:
         busy.execute("SELECT FROM tarry.lane WHERE number = %s FOR UPDATE", [late.lane])
         replay = asyncio.create_task(store.advance(task, now=NOON, limit=9, lease=scene.lease))
         await someone_waits(tarry_url)  # it holds the message by now
-        settling = asyncio.create_task(scene.settle(*made))
+        settling = asyncio.create_task(scene.settle(*resends))
         await asyncio.sleep(0.1)
         assert not settling.done()
         busy.rollback()
@@ -76,10 +79,10 @@ async def test_what_is_just_replayed_is_not_added_once_more(
 async def test_what_was_just_added_is_not_replayed_once_more(
     scene: Scene, store: PostgresStore, tarry_url: str
 ) -> None:
-    message, late, made, task = await resent_and_replayed(scene, store)
+    message, late, resends, task = await resent_and_replayed(scene, store)
     with psycopg.connect(tarry_url) as busy:
         busy.execute("SELECT FROM tarry.lane WHERE number = %s FOR UPDATE", [late.lane])
-        settling = asyncio.create_task(scene.settle(*made))
+        settling = asyncio.create_task(scene.settle(*resends))
         await someone_waits(tarry_url)
         replay = asyncio.create_task(store.advance(task, now=NOON, limit=9, lease=scene.lease))
         await asyncio.sleep(0.1)
@@ -110,11 +113,11 @@ async def test_whoever_holds_something_gets_the_next_thing_while_a_resend_waits_
     late = await scene.add_endpoint()
     await scene.add()
     await store.resend(late, message.id, resend="r1")
-    due, made = await scene.due(lane=late.lane), await resent_to(scene, late)
+    due, resends = await scene.due(lane=late.lane), await resent_to(scene, late)
     with psycopg.connect(tarry_url) as other:
         other.execute("SET lock_timeout = '500ms'")
         other.execute(first)
-        settling = asyncio.create_task(scene.settle(*map(delivered, due), *made))
+        settling = asyncio.create_task(scene.settle(*map(delivered, due), *resends))
         await someone_waits(tarry_url)
         other.execute(then)
         other.rollback()
@@ -133,16 +136,16 @@ async def test_every_message_has_one_delivery_while_much_happens_to_the_same_lan
         for endpoint in late:
             for message in old[2 * round_ : 2 * round_ + 2]:
                 await store.resend(endpoint, message.id, resend=f"r{round_}{message.id}")
-        made = [await resent_to(scene, endpoint) for endpoint in late]
+        resends = [await resent_to(scene, endpoint) for endpoint in late]
         due = [await scene.due(lane=endpoint.lane, limit=3) for endpoint in late]
         batches: list[list[Settlement | Resent]] = [
-            [*map(delivered, due[at]), *made[1 - at]] for at in range(2)
+            [*map(delivered, due[at]), *resends[1 - at]] for at in range(2)
         ]
         task = a_task(late[0], Work.REPLAY_MISSING)
         await store.add_task(task)
         await asyncio.gather(
             *(scene.settle(*batch) for batch in batches),
-            *(store.cancel(scene.application.id, one.id, now=NOON) for one in fresh),
+            *(store.cancel(scene.application.id, added.id, now=NOON) for added in fresh),
             store.add([new_message(scene.application) for _ in range(5)]),
             store.advance(task, now=NOON, limit=5, lease=scene.lease),
         )

@@ -34,8 +34,8 @@ async def test_the_same_delivery_twice_in_one_call_is_settled_in_turn(
     (due,) = await scene.due()
     again = replace(due, tries=1)
     first = put_back(due, attempt=an_attempt(due))
-    made = await scene.settle(first, delivered(due), delivered(again), delivered(again))
-    assert made == [True, False, True, False]
+    applied = await scene.settle(first, delivered(due), delivered(again), delivered(again))
+    assert applied == [True, False, True, False]
     assert len(await store.read(AllAttemptsOf(message.id))) == 2
 
 
@@ -73,10 +73,12 @@ async def test_two_who_settle_many_lanes_in_opposite_orders_both_succeed(
         await scene.add_endpoint()
     for _ in range(20):
         await scene.add()
-    due = [one for endpoint in scene.endpoints for one in await scene.due(lane=endpoint.lane)]
+    due = [
+        delivery for endpoint in scene.endpoints for delivery in await scene.due(lane=endpoint.lane)
+    ]
     halves = due[::2], due[1::2][::-1]
-    made = await asyncio.gather(*(scene.settle(*map(delivered, half)) for half in halves))
-    assert all(all(one) for one in made)
+    answers = await asyncio.gather(*(scene.settle(*map(delivered, half)) for half in halves))
+    assert all(all(applied) for applied in answers)
     for endpoint in scene.endpoints:
         assert (await store.get(Lanes(scene.application.id), endpoint.id)).waiting == 0
 
@@ -119,7 +121,7 @@ async def test_whoever_holds_something_gets_the_next_thing_while_a_standing_wait
         await scene.add_endpoint()
     await scene.add()
     lanes = [endpoint.lane for endpoint in scene.endpoints]
-    due = [one for lane in lanes for one in await scene.due(lane=lane)]
+    due = [delivery for lane in lanes for delivery in await scene.due(lane=lane)]
     changes = [
         Change(lane=lane, epoch=1, at=NOON, standing=Standing.PARKED, known=Known(failures=1))
         for lane in reversed(lanes)

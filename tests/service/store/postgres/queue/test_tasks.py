@@ -29,9 +29,9 @@ async def test_why_a_task_was_given_up_is_kept_without_what_cannot_be(
 ) -> None:
     task = a_task(scene.endpoint, Work.RECOVER)
     await store.add_task(task)
-    left = await store.finish(task, Failure("a\0b"), now=NOON, lease=scene.lease)
-    assert left == replace(task, failed="a\ufffdb", finished_at=NOON)
-    assert await store.get(Tasks(task.environment), task.id) == left
+    finished = await store.finish(task, Failure("a\0b"), now=NOON, lease=scene.lease)
+    assert finished == replace(task, failed="a\ufffdb", finished_at=NOON)
+    assert await store.get(Tasks(task.environment), task.id) == finished
 
 
 async def test_a_replay_that_is_just_being_begun_covers_nothing_and_still_counts(
@@ -72,11 +72,11 @@ async def test_the_next_tenant_is_found_by_an_index_among_many_tasks(
         connection.rollback()
 
 
-def _plan(connection: psycopg.Connection, name: LiteralString, *asked: object) -> str:
-    """How the database goes about a query."""
+def _plan(connection: psycopg.Connection, name: LiteralString, *arguments: object) -> str:
+    """Return the database's plan of a query."""
     connection.execute(f"PREPARE asked AS {SQL[name]}".encode())
-    told = sql.SQL(", ").join(map(sql.Literal, asked))
-    explain = sql.SQL("EXPLAIN (FORMAT JSON) EXECUTE asked ({})").format(told)
+    literals = sql.SQL(", ").join(map(sql.Literal, arguments))
+    explain = sql.SQL("EXPLAIN (FORMAT JSON) EXECUTE asked ({})").format(literals)
     ((plan,),) = connection.execute(explain).fetchall()
     connection.execute("DEALLOCATE asked")
     return str(plan)

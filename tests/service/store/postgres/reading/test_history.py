@@ -36,16 +36,16 @@ async def test_what_is_undelivered_is_listed_in_order_whatever_it_waits_for(
     await scene.add_endpoint()
     for _ in range(6):
         await scene.add()
-    one, two, three, *_ = await scene.due()
-    await scene.settle(delivered(one), failed(two), postponed(three, NOON + 60))
-    found = [
+    first, second, third, *_ = await scene.due()
+    await scene.settle(delivered(first), failed(second), postponed(third, NOON + 60))
+    undelivered = [
         (delivery.lane, delivery.seq)
         for _, delivery in await store.read(Undelivered(scene.application.id, limit=100))
     ]
-    assert found == sorted(found)
-    assert len(found) == 11
-    rest = await store.read(Undelivered(scene.application.id, after=found[6], limit=3))
-    assert [(delivery.lane, delivery.seq) for _, delivery in rest] == found[7:10]
+    assert undelivered == sorted(undelivered)
+    assert len(undelivered) == 11
+    rest = await store.read(Undelivered(scene.application.id, after=undelivered[6], limit=3))
+    assert [(delivery.lane, delivery.seq) for _, delivery in rest] == undelivered[7:10]
 
 
 async def test_a_resend_keeps_its_message_from_being_swept(

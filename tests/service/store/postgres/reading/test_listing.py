@@ -1,4 +1,4 @@
-"""Lists are read in pieces, each by an index, whatever else there is."""
+"""Lists are read in pieces, each through an index, however much else is stored."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from tarry.service.model.delivery import State
 from tarry.service.model.ids import MESSAGE, make
 from tarry.service.model.listing import AttemptFilter, Cut, DeliveryFilter, MessageFilter
 from tarry.service.store.kinds import AttemptsTo, DeliveriesTo, Messages
-from tarry.service.store.paged_search import LATE
+from tarry.service.store.paged_search import LATEST_ADD_SECONDS
 from tarry.service.store.postgres.database.pool import Database
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.reading.listing import DOWN
@@ -21,61 +21,67 @@ from tarry.testing.store_contract.scene import Scene
 
 pytestmark = pytest.mark.anyio
 
-Asked = list[tuple[str, tuple[object, ...]]]
+Queries = list[tuple[str, tuple[object, ...]]]
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    """What the database was asked, by name, and with what."""
-    told: Asked = []
+def queries(monkeypatch: pytest.MonkeyPatch) -> Queries:
+    """Record the names and arguments of the queries that are run."""
+    recorded: Queries = []
     names = {query: name for name, query in (*SQL.items(), *DOWN.items())}
     original = Database.fetch
 
     async def fetch(self: Database, query: str, *arguments: object) -> list[Any]:
-        told.append((names[query], arguments))
+        recorded.append((names[query], arguments))
         return await original(self, query, *arguments)
 
     monkeypatch.setattr(Database, "fetch", fetch)
-    return told
+    return recorded
 
 
 async def test_a_long_look_is_many_short_ones(
-    scene: Scene, store: PostgresStore, asked: Asked
+    scene: Scene, store: PostgresStore, queries: Queries
 ) -> None:
     await store.add([new_message(scene.application) for _ in range(100)])
-    asked.clear()
-    wanted = MessageFilter(tag="no")
-    assert (await store.page(Messages(scene.application.id, wanted), Cut(limit=1))).entries == []
-    assert [arguments[3] for _, arguments in asked] == [1, 4, 16, 64, 256]
+    queries.clear()
+    message_filter = MessageFilter(tag="no")
+    assert (
+        await store.page(Messages(scene.application.id, message_filter), Cut(limit=1))
+    ).entries == []
+    assert [arguments[3] for _, arguments in queries] == [1, 4, 16, 64, 256]
 
 
 async def test_what_came_in_long_before_is_not_looked_at(
-    scene: Scene, store: PostgresStore, asked: Asked
+    scene: Scene, store: PostgresStore, queries: Queries
 ) -> None:
-    early = NOON - 9 * LATE
-    for place in range(30):
-        known = make(MESSAGE, now=early + place, entropy=bytes(19))
-        await scene.add(id=known, accepted_at=early + place)
+    early = NOON - 9 * LATEST_ADD_SECONDS
+    for second in range(30):
+        message_id = make(MESSAGE, now=early + second, entropy=bytes(19))
+        await scene.add(id=message_id, accepted_at=early + second)
     new = await scene.add()
-    wanted = DeliveryFilter(message=MessageFilter(after=NOON))
-    asked.clear()
-    found = (await store.page(DeliveriesTo(scene.endpoint, wanted), Cut(descending=True))).entries
-    assert [message for message, _ in found] == [new]
-    assert [arguments[1] for name, arguments in asked if name == "page_deliveries_to"] == [30]
+    delivery_filter = DeliveryFilter(message=MessageFilter(after=NOON))
+    queries.clear()
+    deliveries = (
+        await store.page(DeliveriesTo(scene.endpoint, delivery_filter), Cut(descending=True))
+    ).entries
+    assert [message for message, _ in deliveries] == [new]
+    assert [arguments[1] for name, arguments in queries if name == "page_deliveries_to"] == [30]
 
 
 async def test_what_is_live_or_failed_is_found_among_what_was_delivered(
-    scene: Scene, store: PostgresStore, asked: Asked
+    scene: Scene, store: PostgresStore, queries: Queries
 ) -> None:
     await store.add([new_message(scene.application) for _ in range(40)])
     due = await scene.due()
     await scene.settle(*map(delivered, due[1:-2]), failed(due[0]))
-    asked.clear()
-    wanted = DeliveryFilter(states=frozenset({State.READY, State.FAILED}))
-    found = (await store.page(DeliveriesTo(scene.endpoint, wanted), Cut(limit=3))).entries
-    assert [delivery.seq for _, delivery in found] == [1, 39, 40]
-    assert asked[0][0] == "page_deliveries_to_undelivered"
-    assert len(asked) == 3
+    queries.clear()
+    delivery_filter = DeliveryFilter(states=frozenset({State.READY, State.FAILED}))
+    deliveries = (
+        await store.page(DeliveriesTo(scene.endpoint, delivery_filter), Cut(limit=3))
+    ).entries
+    assert [delivery.seq for _, delivery in deliveries] == [1, 39, 40]
+    assert queries[0][0] == "page_deliveries_to_undelivered"
+    assert len(queries) == 3
 
 
 FILLED = """
@@ -133,12 +139,12 @@ def _plan(
     connection: psycopg.Connection, query: str, arguments: Sequence[object]
 ) -> dict[str, Any]:
     connection.execute(f"PREPARE asked AS {query}".encode())
-    told = sql.SQL(", ").join(map(sql.Literal, arguments))
-    explain = sql.SQL("EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE asked ({})").format(told)
+    literals = sql.SQL(", ").join(map(sql.Literal, arguments))
+    explain = sql.SQL("EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE asked ({})").format(literals)
     ((plan,),) = connection.execute(explain).fetchall()
     connection.execute("DEALLOCATE asked")
-    found: dict[str, Any] = plan[0]["Plan"]
-    return found
+    top: dict[str, Any] = plan[0]["Plan"]
+    return top
 
 
 def _steps(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -79,14 +79,14 @@ async def test_what_is_to_be_resent_survives(scene: Ages) -> None:
 async def test_a_partition_in_which_much_waits_stays_and_is_swept_by_rows(
     scene: Ages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(old_partition, "MOST_KEPT", 2)
+    monkeypatch.setattr(old_partition, "MOST_LIVE_MESSAGES", 2)
     for number in range(5):
         await scene.put(scene.old_at + number)
     await scene.deliver(scene.old_at + 60)
     waiting = [await scene.put(scene.old_at + 10 + number) for number in range(3)]
     await scene.sweep()
     assert old(scene, "message") in scene.tables("message")
-    assert [due.message for due in await scene.due()] == [one.id for one in waiting]
+    assert [due.message for due in await scene.due()] == [message.id for message in waiting]
     assert scene.rows("message") == scene.rows("delivery") == 3
     assert scene.rows("leaving") == 0
     assert scene.rows("attempt") == 0
@@ -107,7 +107,7 @@ async def test_payloads_that_are_kept_less_long_go_by_themselves(scene: Ages) ->
 async def test_what_is_large_is_left_alone_until_all_of_it_is_old(
     scene: Ages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(drop_partitions, "LARGE", 1)
+    monkeypatch.setattr(drop_partitions, "LARGE_BYTES", 1)
     message = await scene.put(scene.old_at + 1)
     await scene.deliver(scene.old_at + 60)
     inside = Retention(
@@ -122,9 +122,9 @@ async def test_what_is_large_is_left_alone_until_all_of_it_is_old(
 
 
 async def test_what_is_to_come_is_never_dropped(scene: Ages) -> None:
-    there = scene.tables("message")
+    tables = scene.tables("message")
     await scene.sweep(Retention(messages_before=scene.now + 1_000 * DAY))
-    assert set(scene.tables("message")) >= set(there) - {old(scene, "message")}
+    assert set(scene.tables("message")) >= set(tables) - {old(scene, "message")}
 
 
 async def test_nothing_fails_and_nothing_is_lost_while_partitions_come_and_go(scene: Ages) -> None:
@@ -141,7 +141,7 @@ async def test_nothing_fails_and_nothing_is_lost_while_partitions_come_and_go(sc
             put.append((await scene.put(at)).id)
         return put
 
-    # Some come with ids of their own, from the time that just goes.
+    # Some messages have ids from the time range of a partition that is being removed.
     times = (scene.now, scene.now, scene.now + 7 * DAY - 1, scene.old_at - 3 * DAY)
     adding = [asyncio.create_task(go_on(at)) for at in times]
     other = await PostgresStore.open(scene.url)
@@ -163,7 +163,7 @@ async def test_nothing_fails_and_nothing_is_lost_while_partitions_come_and_go(sc
 async def test_a_lock_that_is_not_free_holds_up_neither_the_sweep_nor_others(
     scene: Ages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partitions, "PAUSES", (0.01,))
+    monkeypatch.setattr(partitions, "LOCK_PAUSES", (0.01,))
     await scene.put(scene.old_at + 1)
     await scene.deliver(scene.old_at + 60)
     with psycopg.connect(scene.url) as reader:

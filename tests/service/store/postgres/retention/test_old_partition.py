@@ -24,13 +24,13 @@ async def scene(database_url: str) -> AsyncIterator[Ages]:
 
 
 async def test_what_leaves_is_not_brought_back(scene: Ages) -> None:
-    gone = await scene.put(scene.old_at + 1)
+    ended = await scene.put(scene.old_at + 1)
     await scene.settle(*map(failed, await scene.due()))
     waits = await scene.put(scene.old_at + 2)
     await scene.store.sweep(scene.quarter, limit=1)
     assert scene.rows("leaving") == 1
     with pytest.raises(NotFound):
-        await scene.store.resend(scene.endpoint, gone.id, resend="r1")
+        await scene.store.resend(scene.endpoint, ended.id, resend="r1")
     for work in (Work.RECOVER, Work.REPLAY_MISSING):
         task = a_task(scene.endpoint, work)
         await scene.store.add_task(task)

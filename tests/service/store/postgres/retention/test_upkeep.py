@@ -53,8 +53,8 @@ async def test_all_is_swept_in_pieces(scene: Scene, store: PostgresStore, tarry_
     assert pieces == 3
     with psycopg.connect(tarry_url) as connection:
         for table in ("message", "delivery", "attempt", "key", "event"):
-            found = connection.execute(f"SELECT count(*) FROM tarry.{table}").fetchone()  # noqa: S608  our tables
-            assert found == (0,), table
+            count = connection.execute(f"SELECT count(*) FROM tarry.{table}").fetchone()  # noqa: S608  our tables
+            assert count == (0,), table
     assert (await scene.row()).waiting == 0
 
 

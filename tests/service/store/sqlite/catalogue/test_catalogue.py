@@ -1,4 +1,4 @@
-"""Of those who come at once one gets a name, and what is shared by a file is seen by all."""
+"""Of concurrent callers only one gets a uid, and all processes see each other's changes."""
 
 import pytest
 
@@ -22,11 +22,11 @@ async def test_a_refused_endpoint_leaves_no_lane_behind(scene: Scene) -> None:
 
 async def test_another_process_sees_a_deletion_at_once(scene: Scene, other: SqliteStore) -> None:
     assert await other.get(Endpoints(scene.application.id), scene.endpoint.id) == scene.endpoint
-    (gone,) = await scene.store.delete(
+    (task,) = await scene.store.delete(
         Applications(scene.application.environment), scene.application.id, now=NOON
     )
     with pytest.raises(NotFound):
-        await other.get(Endpoints(scene.application.id), gone.id)
+        await other.get(Endpoints(scene.application.id), task.id)
     with pytest.raises(NotFound):
         await other.put(an_endpoint(scene.application))
 

@@ -1,4 +1,4 @@
-"""Whoever changes an endpoint makes its application's version grow."""
+"""Every change of an endpoint raises its application's version."""
 
 import time
 from pathlib import Path
@@ -47,10 +47,10 @@ async def test_one_that_is_kept_wakes_its_lane_and_leaves_a_task_when_it_goes(
     assert stored_endpoint(session, "ep_none") is None
     stored = stored_endpoint(session, scene.endpoint.id)
     assert stored == scene.endpoint
-    gone = keep_endpoint(session, stored.stand(Standing.DELETED, NOON))
-    assert stored_endpoint(session, gone.id) == gone
+    deleted = keep_endpoint(session, stored.stand(Standing.DELETED, NOON))
+    assert stored_endpoint(session, deleted.id) == deleted
     session.db.close()
     assert await scene.store.woken(scene.leases) == [scene.lane]
     assert await scene.store.read(AllTasksOf(scene.application.id)) == [
-        discarding(gone, ENVIRONMENT)
+        discarding(deleted, ENVIRONMENT)
     ]

@@ -1,4 +1,4 @@
-"""What is kept for the API survives in the file, and is shared by those who have it open."""
+"""Data of the API survives in the file, and all processes that have it open share it."""
 
 from pathlib import Path
 

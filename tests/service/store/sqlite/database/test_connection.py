@@ -8,8 +8,8 @@ import pytest
 
 from tarry.service.store.sqlite.database import connection
 from tarry.service.store.sqlite.database.connection import (
-    AGAIN,
-    STATEMENTS,
+    CACHED_STATEMENTS,
+    LOCK_RETRY_SECONDS,
     connect,
     connect_to_read,
 )
@@ -31,7 +31,7 @@ def test_of_two_who_begin_a_file_at_once_the_second_asks_again(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = apsw.Connection(str(path))
-    first.execute("BEGIN IMMEDIATE")  # against this SQLite does not wait, whatever it is told
+    first.execute("BEGIN IMMEDIATE")  # SQLite does not wait for this lock, busy handler or not
     naps = []
 
     def nap(seconds: float) -> None:
@@ -41,7 +41,7 @@ def test_of_two_who_begin_a_file_at_once_the_second_asks_again(
     monkeypatch.setattr(time, "sleep", nap)
     db = connect(path)
     assert db.pragma("journal_mode") == "wal"
-    assert naps == [AGAIN]
+    assert naps == [LOCK_RETRY_SECONDS]
     db.close()
 
 
@@ -50,7 +50,7 @@ def test_who_asks_again_does_not_do_so_for_ever(
 ) -> None:
     first = apsw.Connection(str(path))
     first.execute("BEGIN IMMEDIATE")
-    monkeypatch.setattr(connection, "BUSY", 0.05)
+    monkeypatch.setattr(connection, "LOCK_WAIT_SECONDS", 0.05)
     with pytest.raises(apsw.BusyError):
         connect(path)
 
@@ -72,7 +72,7 @@ def test_a_lock_is_looked_at_often_and_not_for_ever(
     for _ in range(2):
         with pytest.raises(apsw.BusyError):
             second.execute("BEGIN IMMEDIATE")
-    assert set(naps) == {AGAIN}
+    assert set(naps) == {LOCK_RETRY_SECONDS}
     assert 9.9 < sum(naps) < 10.1
     first.execute("COMMIT")
     second.execute("BEGIN IMMEDIATE")
@@ -112,7 +112,7 @@ def test_a_query_is_planned_once_whatever_it_is_asked_with(path: Path) -> None:
 def test_every_query_stays_prepared() -> None:
     wide = [name for name, sql in SQL.items() if "VALUES (?" in sql]
     assert wide
-    assert len(SQL) + len(DOWN) + len(wide) * len(WIDTHS) < STATEMENTS
+    assert len(SQL) + len(DOWN) + len(wide) * len(WIDTHS) < CACHED_STATEMENTS
 
 
 def test_the_engine_has_no_known_way_to_corrupt_a_log() -> None:

@@ -13,11 +13,11 @@ from tarry.service.model.message import Accepted
 from tarry.service.store.contract import Retention
 from tarry.service.store.sqlite.database.connection import connect, connect_to_read
 from tarry.service.store.sqlite.database.disk import (
-    LOOK,
-    NEAR,
-    PAGE,
-    RESERVE,
-    SHARE,
+    LOG_SHARE,
+    MEASURE_SECONDS,
+    NEAR_RESERVES,
+    PAGE_BYTES,
+    USUAL_RESERVE,
     Disk,
     Log,
     Room,
@@ -36,7 +36,7 @@ LONG, MORE = 20, 10
 
 
 class Filling:
-    """A disk of 100 GB, as full as a test wants it."""
+    """A disk of 100 GB, whose free space the test sets."""
 
     def __init__(self) -> None:
         self.free = 50 * GB
@@ -73,7 +73,7 @@ def room(path: Path, disk: Filling, clock: PushedClock) -> Room:
 
 @pytest.fixture
 async def small(path: Path, room: Room) -> AsyncIterator[Scene]:
-    """A store whose disk the test fills."""
+    """Provide a store whose disk the test fills."""
     store = await open_sqlite(path, room=room)
     yield await Scene.set_up(store)
     await store.close()
@@ -82,7 +82,7 @@ async def small(path: Path, room: Room) -> AsyncIterator[Scene]:
 def test_a_disk_that_is_filling_up_is_looked_at_each_time(
     room: Room, db: apsw.Connection, disk: Filling
 ) -> None:
-    disk.free = NEAR * RESERVE - 1
+    disk.free = NEAR_RESERVES * USUAL_RESERVE - 1
     assert not any(room.look(db) for _ in range(5))
     assert disk.looks == 5
     disk.free = 0
@@ -100,13 +100,13 @@ def test_the_disk_is_looked_at_once_a_second(
     disk.free = 0
     assert not room.look(db)
     assert disk.looks == 1
-    clock.push(LOOK)
+    clock.push(MEASURE_SECONDS)
     assert room.look(db)
     assert disk.looks == 2
 
 
 @pytest.mark.parametrize(
-    ("size", "reserve"), [(100 * GB, RESERVE), (1 * GB, GB // 20), (64_000_000, 3_200_000)]
+    ("size", "reserve"), [(100 * GB, USUAL_RESERVE), (1 * GB, GB // 20), (64_000_000, 3_200_000)]
 )
 def test_a_small_disk_has_a_small_reserve(
     path: Path, db: apsw.Connection, disk: Filling, size: int, reserve: int
@@ -150,7 +150,7 @@ def test_a_folder_that_is_gone_changes_nothing(
     disk.free = 0
     assert room.look(db)
     disk.is_gone = True
-    clock.push(LOOK)
+    clock.push(MEASURE_SECONDS)
     assert room.look(db)
 
 
@@ -165,16 +165,16 @@ def test_both_turns_are_told_once(
         for free in (0, 0, GB, GB):
             disk.free = free
             room.look(db)
-            clock.push(LOOK)
+            clock.push(MEASURE_SECONDS)
     begun, over = (record.getMessage() for record in caplog.records)
     assert "no new messages until there is room: 0 MB are left, 256 MB kept back" in begun
     assert "there is room again: 1000 MB" in over
 
 
 def test_the_disk_is_that_of_the_file(tmp_path: Path) -> None:
-    found, told = disk_of(tmp_path / "hooks.db"), os.statvfs(tmp_path)
-    assert found.size == told.f_blocks * told.f_frsize
-    assert 0 < found.free < found.size
+    disk, stats = disk_of(tmp_path / "hooks.db"), os.statvfs(tmp_path)
+    assert disk.size == stats.f_blocks * stats.f_frsize
+    assert 0 < disk.free < disk.size
 
 
 async def test_new_messages_are_turned_away_and_all_else_goes_on(
@@ -183,11 +183,11 @@ async def test_new_messages_are_turned_away_and_all_else_goes_on(
     store, first = small.store, new_message(small.application, key="k", fingerprint=b"f")
     await store.add([first])
     disk.free = 10_000_000
-    clock.push(LOOK)
+    clock.push(MEASURE_SECONDS)
     again, refused = await store.add([first, new_message(small.application)])
     assert again == Accepted(first.message, repeated=True)
     assert isinstance(refused, DiskNearlyFull)
-    assert refused.reserve == RESERVE
+    assert refused.reserve == USUAL_RESERVE
     assert 10_000_000 <= refused.left < 10_100_000, "pages that are free inside the file count too"
     # What was accepted can be settled, cancelled and swept.
     (due,) = await small.due()
@@ -195,7 +195,7 @@ async def test_new_messages_are_turned_away_and_all_else_goes_on(
     assert await store.cancel(small.application.id, first.message.id, now=NOON) == 0
     assert await store.sweep(Retention(messages_before=NOON + 1), limit=100)
     disk.free = GB
-    clock.push(LOOK)
+    clock.push(MEASURE_SECONDS)
     (accepted,) = await store.add([new_message(small.application)])
     assert isinstance(accepted, Accepted)
 
@@ -203,7 +203,7 @@ async def test_new_messages_are_turned_away_and_all_else_goes_on(
 @pytest.fixture
 def log_db(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[apsw.Connection]:
     monkeypatch.setattr("tarry.service.store.sqlite.database.disk.LONG_PAGES", LONG)
-    monkeypatch.setattr("tarry.service.store.sqlite.database.disk.MORE_PAGES", MORE)
+    monkeypatch.setattr("tarry.service.store.sqlite.database.disk.RETRY_PAGES", MORE)
     db = connect(path, create=True)
     db.execute("CREATE TABLE word (text)")
     yield db
@@ -215,37 +215,37 @@ def write(db: apsw.Connection, pages: int) -> None:
 
 
 def copied(db: apsw.Connection) -> bool:
-    """Tell whether all of the log is in the file."""
+    """Return whether all of the log is in the file."""
     in_log, in_file = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
     return in_log == in_file
 
 
 def test_a_short_log_is_left_alone(log_db: apsw.Connection, path: Path) -> None:
-    kept = Log(log_db, path)
+    log = Log(log_db, path)
     write(log_db, 5)
-    kept.tidy()
-    kept.leave()
-    assert 5 <= kept.pages < LONG
+    log.tidy()
+    log.leave()
+    assert 5 <= log.pages < LONG
     assert not copied(log_db)
 
 
 def test_a_long_log_is_copied_and_then_begun_anew(log_db: apsw.Connection, path: Path) -> None:
-    kept = Log(log_db, path)
+    log = Log(log_db, path)
     write(log_db, LONG)
-    kept.tidy()
-    kept.leave()
-    assert kept.pages > LONG
+    log.tidy()
+    log.leave()
+    assert log.pages > LONG
     assert copied(log_db)
     write(log_db, 1)
-    assert kept.pages < LONG
+    assert log.pages < LONG
 
 
 def test_on_a_small_disk_a_log_is_long_sooner(log_db: apsw.Connection, path: Path) -> None:
-    kept = Log(log_db, path)
+    log = Log(log_db, path)
     write(log_db, 5)
-    kept.tidy(reserve=4 * SHARE * PAGE)
-    kept.leave()
-    assert kept.pages < LONG
+    log.tidy(reserve=4 * LOG_SHARE * PAGE_BYTES)
+    log.leave()
+    assert log.pages < LONG
     assert copied(log_db)
 
 
@@ -253,68 +253,68 @@ def test_what_was_written_while_the_bulk_was_copied_is_copied_too(
     log_db: apsw.Connection, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def connect_late(path: Path) -> apsw.Connection:
-        """Open the file when the writer has gone on, and see no more than there was before."""
+        """Open a snapshot of the file, then let the writer commit once more."""
         late = connect_to_read(path)
         late.execute("BEGIN")
         late.execute("SELECT count(*) FROM word").fetchall()
         write(log_db, 1)
         return late
 
-    kept = Log(log_db, path)
+    log = Log(log_db, path)
     write(log_db, LONG)
     monkeypatch.setattr("tarry.service.store.sqlite.database.disk.connect", connect_late)
-    kept.tidy()
-    kept.leave()
+    log.tidy()
+    log.leave()
     assert not copied(log_db)
-    kept.tidy()
+    log.tidy()
     assert copied(log_db)
 
 
 def test_a_log_that_somebody_reads_from_is_tried_again_when_it_has_grown(
     log_db: apsw.Connection, path: Path
 ) -> None:
-    kept = Log(log_db, path)
+    log = Log(log_db, path)
     reader = connect_to_read(path)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM word").fetchall()
     write(log_db, LONG)
     for _ in range(2):
-        kept.tidy()
-        kept.leave()
+        log.tidy()
+        log.leave()
     write(log_db, 1)
-    kept.tidy()
-    assert kept.pages > LONG
+    log.tidy()
+    assert log.pages > LONG
     assert not copied(log_db)
     reader.execute("ROLLBACK")
     write(log_db, MORE)
     for _ in range(2):
-        kept.tidy()
-        kept.leave()
+        log.tidy()
+        log.leave()
     assert copied(log_db)
     write(log_db, 1)
-    assert kept.pages < LONG
+    assert log.pages < LONG
     reader.close()
 
 
 def test_where_there_is_no_room_for_a_long_log_it_is_copied_early(
     log_db: apsw.Connection, path: Path
 ) -> None:
-    kept = Log(log_db, path)
+    log = Log(log_db, path)
     write(log_db, MORE)
-    assert kept.pages < LONG
-    kept.tidy()
+    assert log.pages < LONG
+    log.tidy()
     assert not copied(log_db)
-    kept.tidy(is_short_of_room=True)
-    kept.leave()
+    log.tidy(is_short_of_room=True)
+    log.leave()
     assert copied(log_db)
     write(log_db, 1)
-    assert kept.pages < MORE
+    assert log.pages < MORE
 
 
 def test_a_file_that_is_gone_is_the_writers_to_notice(log_db: apsw.Connection, path: Path) -> None:
-    kept = Log(log_db, path.with_name("gone.log_db"))
+    log = Log(log_db, path.with_name("gone.log_db"))
     write(log_db, LONG)
-    kept.tidy()
-    kept.leave()
-    kept.tidy()
+    log.tidy()
+    log.leave()
+    log.tidy()
     assert copied(log_db)

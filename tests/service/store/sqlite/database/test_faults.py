@@ -16,24 +16,24 @@ PATH = Path("data/hooks.db")
 @pytest.mark.parametrize("kind", PASSING, ids=lambda kind: kind.__name__)
 def test_what_may_pass_is_worth_another_try(kind: type[apsw.Error]) -> None:
     error = kind("the words of SQLite")
-    told = store_error(error, PATH)
-    assert isinstance(told, StoreUnavailable)
-    assert told.__cause__ is error
-    assert str(PATH) in str(told)
-    assert "the words of SQLite" in str(told)
+    translated = store_error(error, PATH)
+    assert isinstance(translated, StoreUnavailable)
+    assert translated.__cause__ is error
+    assert str(PATH) in str(translated)
+    assert "the words of SQLite" in str(translated)
 
 
 @pytest.mark.parametrize("kind", BROKEN, ids=lambda kind: kind.__name__)
 def test_what_is_broken_needs_a_backup(kind: type[apsw.Error]) -> None:
-    told = store_error(kind("so it is"), PATH)
-    assert not isinstance(told, StoreUnavailable)
-    assert "restore a backup" in str(told)
+    translated = store_error(kind("so it is"), PATH)
+    assert not isinstance(translated, StoreUnavailable)
+    assert "restore a backup" in str(translated)
 
 
 def test_anything_else_is_told_as_it_is() -> None:
-    told = store_error(apsw.SQLError("no such table: hook"), PATH)
-    assert not isinstance(told, StoreUnavailable)
-    assert str(told) == f"{PATH}: SQLError: no such table: hook"
+    translated = store_error(apsw.SQLError("no such table: hook"), PATH)
+    assert not isinstance(translated, StoreUnavailable)
+    assert str(translated) == f"{PATH}: SQLError: no such table: hook"
 
 
 def test_a_connection_survives_a_full_disk_and_a_lock_but_no_lost_file() -> None:

@@ -1,4 +1,4 @@
-"""Work beside the event loop hears when nobody waits for it any more."""
+"""Work in its own thread learns when its caller has stopped waiting."""
 
 import asyncio
 from threading import Event

@@ -9,7 +9,7 @@ from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Secret, Standing
 from tarry.service.model.lane import Known, LaneRow
 from tarry.service.store.sqlite.database import rows
-from tarry.service.store.sqlite.database.rows import LONGEST, Row, write_rows
+from tarry.service.store.sqlite.database.rows import LONGEST_STATEMENT, Row, write_rows
 from tarry.testing.samples import NOON, a_message, an_application, an_endpoint
 
 ODD = 'Ünï "quoted" \\ \n \U0001f43f'
@@ -43,16 +43,16 @@ def test_a_message_is_kept_whole(names: tuple[str, ...]) -> None:
         payload_until=NOON + 1,
         content_type="text/plain",
     )
-    number, known, application, kind, *between, payload = rows.message_row(5, message)
+    number, message_id, application, kind, *between, payload = rows.message_row(5, message)
     assert number == 5
-    assert rows.message((known, application, kind, payload, *between)) == message
+    assert rows.message((message_id, application, kind, payload, *between)) == message
 
 
 def test_a_delivery_comes_behind_its_endpoint() -> None:
     endpoint: Endpoint = an_endpoint("app_1", lane=3)
     row = (rows.document(endpoint), 3, 9, "msg_1", "waiting", "backoff", 1, 2, 0.5, 8.0, 7.0, None)
-    found, delivery = rows.delivery_with_endpoint(row)
-    assert found == endpoint
+    stored, delivery = rows.delivery_with_endpoint(row)
+    assert stored == endpoint
     assert (delivery.state, delivery.reason) == (State.WAITING, Reason.BACKOFF)
     assert (delivery.memory, delivery.due_at, delivery.accepted_at) == (0.5, 8.0, 7.0)
 
@@ -113,24 +113,29 @@ def test_each_row_is_written_once(db: apsw.Connection, count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "wanted"), [(1000, 2), (999, 2), (501, 2), (500, 1), (37, 1), (0, 0)]
+    ("count", "statement_count"), [(1000, 2), (999, 2), (501, 2), (500, 1), (37, 1), (0, 0)]
 )
-def test_many_rows_are_few_statements(db: apsw.Connection, count: int, wanted: int) -> None:
-    assert len(statements(db, INSERT, [(number, "word") for number in range(count)])) == wanted
+def test_many_rows_are_few_statements(
+    db: apsw.Connection, count: int, statement_count: int
+) -> None:
+    assert (
+        len(statements(db, INSERT, [(number, "word") for number in range(count)]))
+        == statement_count
+    )
 
 
 def test_none_is_too_long_to_be_kept(db: apsw.Connection) -> None:
     columns = 20
     db.execute(f"CREATE TABLE wide ({', '.join(f'c{n}' for n in range(columns))})")
-    one = ", ".join("?" * columns)
-    insert = f"INSERT INTO wide SELECT * FROM (VALUES ({one})) WHERE column1 IS NOT NULL"  # noqa: S608  of marks only
+    marks = ", ".join("?" * columns)
+    insert = f"INSERT INTO wide SELECT * FROM (VALUES ({marks})) WHERE column1 IS NOT NULL"  # noqa: S608  of marks only
     steps = statements(db, insert, [(0,) * columns] * 1000)
-    assert max(map(len, steps)) <= LONGEST
+    assert max(map(len, steps)) <= LONGEST_STATEMENT
     assert db.execute("SELECT count(*) FROM wide").get == 1000
 
 
 def statements(db: apsw.Connection, sql: str, rows: Sequence[Row]) -> list[str]:
-    """By which statements rows are written."""
+    """Return the statements that write these rows."""
     steps: list[str] = []
 
     def note(_cursor: apsw.Cursor, sql: str, _values: object) -> bool:

@@ -1,4 +1,4 @@
-"""What a session remembers is never older than the transaction it is used in."""
+"""A session's cache is never older than the transaction that uses it."""
 
 import time
 from collections.abc import Iterator
@@ -41,14 +41,16 @@ async def test_an_audience_is_remembered_until_an_endpoint_changes(
 async def test_an_audience_knows_who_wants_what(session: Session, store: SqliteStore) -> None:
     application = an_application()
     await store.put(application)
-    one = await store.put(an_endpoint(application, event_types=("a", "b")))
+    endpoint = await store.put(an_endpoint(application, event_types=("a", "b")))
     two = await store.put(an_endpoint(application, event_types=("b",), standing=Standing.DISABLED))
     await store.put(an_endpoint(application, standing=Standing.DELETED))
     tenant = session.tenants([application.id])[application.id]
     for _ in range(2):
-        assert tenant.audience.goals(a_message(application, event_type="a")) == ((one.lane, False),)
+        assert tenant.audience.goals(a_message(application, event_type="a")) == (
+            (endpoint.lane, False),
+        )
         assert tenant.audience.goals(a_message(application, event_type="b")) == (
-            (one.lane, False),
+            (endpoint.lane, False),
             (two.lane, True),
         )
         assert tenant.audience.goals(a_message(application, event_type="c")) == ()
@@ -59,15 +61,15 @@ async def test_what_was_never_committed_is_forgotten(session: Session, scene: Sc
     session.db.execute("BEGIN IMMEDIATE")
     session.db.execute("UPDATE application SET version = version + 1")
     session.db.execute("UPDATE endpoint SET standing = 'deleted'")
-    dreamt = session.tenants([application])[application]
-    assert dreamt.audience.goals(a_message(application)) == ()
+    rolled_back = session.tenants([application])[application]
+    assert rolled_back.audience.goals(a_message(application)) == ()
     session.db.execute("ROLLBACK")
     session.forget()
-    # Somebody else's change gives the application the same version as the one that was dreamt of.
+    # Another change gives the application the version that was rolled back before.
     session.db.execute("UPDATE application SET version = version + 1")
-    real = session.tenants([application])[application]
-    assert real.audience.version == dreamt.audience.version
-    assert real.audience.goals(a_message(application)) == ((scene.lane, False),)
+    committed = session.tenants([application])[application]
+    assert committed.audience.version == rolled_back.audience.version
+    assert committed.audience.goals(a_message(application)) == ((scene.lane, False),)
 
 
 async def test_who_is_unknown_is_no_tenant(session: Session, scene: Scene) -> None:
@@ -94,7 +96,7 @@ async def test_an_unknown_lane_has_no_shard(session: Session, scene: Scene) -> N
 async def test_memory_is_bounded(
     session: Session, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tarry.service.store.sqlite.database.session.MOST_REMEMBERED", 1)
+    monkeypatch.setattr("tarry.service.store.sqlite.database.session.MOST_CACHED", 1)
     monkeypatch.setattr("tarry.service.store.sqlite.database.session.MOST_KINDS", 1)
     second = await scene.add_endpoint()
     for _ in range(2):
@@ -113,7 +115,7 @@ async def test_a_replaced_file_is_noticed(session: Session, path: Path) -> None:
 
 
 def replace(path: Path) -> None:
-    """Put a copy in a file's place, as whoever restores a backup does."""
+    """Replace a file by a copy, as restoring a backup does."""
     copy = path.with_name("copy.db")
     copy.write_bytes(path.read_bytes())
     copy.replace(path)

@@ -58,7 +58,7 @@ async def test_closing_ends_the_threads_and_copies_the_log_into_the_file(
     threads.lock.take("worker-1")
     await threads.write(lambda session: session.db.execute("SELECT 1").get)
     await threads.close()
-    assert not [one for one in threading.enumerate() if one.name.startswith("tarry-")]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("tarry-")]
     assert left_beside(path) == ["hooks.db-dispatcher"]
     assert threads.lock.workers == frozenset()
 
@@ -71,7 +71,7 @@ Waiting = asyncio.Task[object]
 
 
 class Echo(JobThread[str]):
-    """Works with a word, and writes down which jobs came together."""
+    """Runs jobs on a word, and notes which jobs came in one batch."""
 
     def __init__(self) -> None:
         self.batches: list[int] = []
@@ -100,7 +100,7 @@ class Echo(JobThread[str]):
 
 
 async def keep_busy(echo: Echo, after: Callable[[str], object] = str) -> tuple[Waiting, Event]:
-    """Let the thread work on something until the event is set; then it does `after`."""
+    """Keep the thread busy until the event is set; then it runs `after`."""
     begun, go_on = Event(), Event()
 
     def work(word: str) -> object:
@@ -227,10 +227,10 @@ def test_a_caller_whose_loop_is_gone_is_passed_over() -> None:
 
 async def test_in_a_process_that_was_forked_the_line_says_so_instead_of_being_silent() -> None:
     echo = Echo()
-    there, echo._thread = echo._thread, Thread()  # noqa: SLF001  as a fork leaves it
+    own_thread, echo._thread = echo._thread, Thread()  # noqa: SLF001  as a fork leaves it
     with pytest.raises(StoreError, match="before this process was forked"):
         await echo.do(str.upper)
-    echo._thread = there  # noqa: SLF001  as it was
+    echo._thread = own_thread  # noqa: SLF001  as it was
     await echo.close()
 
 
@@ -323,10 +323,10 @@ async def test_listening_to_a_file_that_is_gone_goes_on(
     scene: Scene, other: SqliteStore, path: Path
 ) -> None:
     reader = Reader(path.with_name("gone.db"), "reader")
-    told = Event()
-    reader.watch(told.set)
+    nudged = Event()
+    reader.watch(nudged.set)
     await asyncio.to_thread(reader.idle)
-    assert not told.is_set()
+    assert not nudged.is_set()
     await reader.close()
     assert [environment.id for environment in await other.read(Environments())] == [
         environment.id for environment in await scene.store.read(Environments())

@@ -31,15 +31,15 @@ def refuse(origin: str, session: Session) -> str:
 
 
 def learned(path: Path) -> list[str]:
-    """Read what stayed, as anybody else would."""
+    """Return the origins that were committed, read through another connection."""
     db = connect(path)
-    found = [origin for (origin,) in db.execute("SELECT origin FROM origin ORDER BY origin")]
+    origins = [origin for (origin,) in db.execute("SELECT origin FROM origin ORDER BY origin")]
     db.close()
-    return found
+    return origins
 
 
 async def keep_busy(threads: Threads) -> tuple[asyncio.Task[object], Event]:
-    """Keep the writer at work until the event is set."""
+    """Keep the writer busy until the event is set."""
     begun, go_on = Event(), Event()
 
     def work(_: Session) -> bool:
@@ -52,7 +52,7 @@ async def keep_busy(threads: Threads) -> tuple[asyncio.Task[object], Event]:
 
 
 async def together(threads: Threads, works: Sequence[Callable[[Session], object]]) -> list[object]:
-    """Have several things done in one commit; what came out of each."""
+    """Run several jobs in one commit; return the outcome of each."""
     waiting, go_on = await keep_busy(threads)
     tasks = [asyncio.create_task(threads.write(work)) for work in works]
     await asyncio.sleep(0)
@@ -133,12 +133,12 @@ async def test_what_changes_much_goes_first_and_fails_alone_all_the_same(
 
 
 async def test_nobody_hears_of_a_commit_before_it_was_made(threads: Threads, path: Path) -> None:
-    seen: list[list[str]] = []
+    committed: list[list[str]] = []
     task = asyncio.create_task(threads.write(partial(learn, "a")))
-    task.add_done_callback(lambda _: seen.append(learned(path)))
+    task.add_done_callback(lambda _: committed.append(learned(path)))
     await task
     await asyncio.sleep(0)
-    assert seen == [["a"]]
+    assert committed == [["a"]]
 
 
 async def test_when_the_disk_is_full_all_hear_so_and_nothing_is_kept(
@@ -171,7 +171,7 @@ async def test_what_sqlite_rolls_back_as_a_whole_fails_for_all_who_share_it(
 async def test_a_lock_of_another_process_is_waited_for_and_then_told(
     threads: Threads, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tarry.service.store.sqlite.database.connection.BUSY", 0.02)
+    monkeypatch.setattr("tarry.service.store.sqlite.database.connection.LOCK_WAIT_SECONDS", 0.02)
     other = connect(path)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailable, match="another process keeps it locked"):
@@ -194,7 +194,7 @@ async def test_a_file_that_was_taken_away_is_not_written_to(threads: Threads, pa
 
 
 class Count(Joint):
-    """Says how many were done in one go; "alone" must be done by itself."""
+    """Returns how many jobs ran together; the word "bad" makes a job fail."""
 
     def __init__(self, word: str) -> None:
         self.word = word
@@ -232,11 +232,11 @@ async def test_if_one_of_many_alike_is_bad_the_others_are_done_one_by_one(
 
 
 class Heavy(Count):
-    """As much as may go into one commit."""
+    """The largest weight of one commit."""
 
     @property
     def weight(self) -> int:
-        return Writer.MOST
+        return Writer.MOST_WEIGHT
 
 
 async def test_a_commit_is_not_made_longer_than_those_behind_it_can_bear(

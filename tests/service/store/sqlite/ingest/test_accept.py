@@ -55,10 +55,10 @@ async def test_lanes_of_many_applications_are_numbered_in_one_call(scene: Scene)
 async def test_who_has_no_limit_of_their_own_has_that_of_the_store(path: Path) -> None:
     store = await open_sqlite(path, most_waiting=2)
     scene = await Scene.set_up(store)
-    more = an_application(id=scene.application.id, most_waiting=3)
+    roomier = an_application(id=scene.application.id, most_waiting=3)
     answers = await store.add([new_message(scene.application) for _ in range(3)])
     assert [type(answer) for answer in answers] == [Accepted, Accepted, BacklogFull]
-    await store.put(more)
+    await store.put(roomier)
     answers = await store.add([new_message(scene.application) for _ in range(2)])
     assert [type(answer) for answer in answers] == [Accepted, BacklogFull]
     await store.close()

@@ -16,8 +16,8 @@ from tarry.service.store.migrate import script
 from tarry.service.store.sqlite.database import rows
 from tarry.service.store.sqlite.database.connection import connect
 from tarry.service.store.sqlite.migrate.schema import (
+    NEWEST_VERSION,
     STEPS,
-    WANTED,
     SqliteMigrator,
     bring_up,
     on_file,
@@ -39,23 +39,23 @@ def write(path: Path, text: str) -> None:
 def everything(path: Path) -> list[tuple[object, ...]]:
     """Read all definitions of a file."""
     db = apsw.Connection(str(path))
-    found = list(db.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY name"))
-    found += list(db.execute("SELECT 'version', * FROM pragma_user_version"))
-    found += list(db.execute("SELECT 'program', * FROM pragma_application_id"))
+    contents = list(db.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY name"))
+    contents += list(db.execute("SELECT 'version', * FROM pragma_user_version"))
+    contents += list(db.execute("SELECT 'program', * FROM pragma_application_id"))
     db.close()
-    return found
+    return contents
 
 
 async def test_a_file_that_is_not_there_has_everything_pending(path: Path) -> None:
     status = await SqliteMigrator(path).status()
-    assert (status.found, status.wanted) == (0, WANTED)
+    assert (status.found, status.wanted) == (0, NEWEST_VERSION)
     assert status.pending == STEPS
     assert not there(path)
 
 
 async def test_after_all_steps_nothing_is_pending(path: Path) -> None:
     assert (await SqliteMigrator(path).up()).found == 0
-    assert (await SqliteMigrator(path).up()).found == WANTED
+    assert (await SqliteMigrator(path).up()).found == NEWEST_VERSION
     assert (await SqliteMigrator(path).status()).pending == ()
 
 
@@ -85,8 +85,8 @@ async def test_tasks_and_news_from_before_the_api_are_still_there(path: Path) ->
     db.execute(STEPS[0].sql)
     endpoint = an_endpoint("app_1", lane=1)
     task, notice = a_task(endpoint, Work.DISCARD, environment="org_1"), a_notice(endpoint)
-    told = {name: value for name, value in to_builtins(task).items() if name != "environment"}
-    old = json.encode(told).decode()
+    fields = {name: value for name, value in to_builtins(task).items() if name != "environment"}
+    old = json.encode(fields).decode()
     db.execute(
         "INSERT INTO application (id, environment, version, document)"
         " VALUES ('app_1', 'org_1', 1, '')"
@@ -126,7 +126,7 @@ async def test_replays_from_before_they_were_counted_are_pending(path: Path) -> 
 async def test_a_schema_from_the_future_is_refused(path: Path) -> None:
     await SqliteMigrator(path).up()
     db = apsw.Connection(str(path))
-    db.pragma("user_version", WANTED + 1)
+    db.pragma("user_version", NEWEST_VERSION + 1)
     db.close()
     with pytest.raises(SchemaMismatch, match="made by a newer tarry"):
         await SqliteMigrator(path).status()
@@ -175,7 +175,7 @@ async def test_what_cannot_be_written_to_is_said(
     await SqliteMigrator(path).up()
     refused = path.parent if which == "folder" else path
     # The superuser may write everywhere: the system is asked, so let it say no.
-    monkeypatch.setattr("os.access", lambda asked, _: asked != refused)
+    monkeypatch.setattr("os.access", lambda checked, _: checked != refused)
     with pytest.raises(StoreError, match="is read-only"):
         await open_sqlite(path)
 
@@ -194,7 +194,7 @@ async def test_steps_that_nobody_waits_for_any_more_are_not_made(
     endless = "WITH RECURSIVE n AS (SELECT 1 UNION ALL SELECT 1 FROM n) SELECT count(*) FROM n;"
     steps = [STEPS[0].__class__(1, "begin", f"CREATE TABLE a (b); {endless}")]
     monkeypatch.setattr("tarry.service.store.sqlite.migrate.schema.STEPS", steps)
-    asked = iter([False, False, True])
+    answers = iter([False, False, True])
     with pytest.raises(StoreUnavailable, match="interrupted"):
-        on_file(path, bring_up, lambda: next(asked), create=True)
+        on_file(path, bring_up, lambda: next(answers), create=True)
     assert everything(path) == [("version", 0), ("program", 0)]

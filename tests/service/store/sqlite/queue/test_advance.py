@@ -1,4 +1,4 @@
-"""A task that has much to look at does it in pieces of a bounded size."""
+"""A task that examines many rows does so in pieces of bounded size."""
 
 import apsw
 import pytest
@@ -6,9 +6,9 @@ import pytest
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.task import Task, Work
-from tarry.service.store.paged_search import LATE
+from tarry.service.store.paged_search import LATEST_ADD_SECONDS
 from tarry.service.store.sqlite.database.session import Session
-from tarry.service.store.sqlite.queue.advance import LOOKED_AT, Candidate
+from tarry.service.store.sqlite.queue.advance import ROWS_READ_PER_CHANGE, Candidate
 from tarry.service.store.sqlite.store import SqliteStore
 from tarry.testing.samples import NOON, a_task, failed, new_message
 from tarry.testing.store_contract.scene import Scene
@@ -19,7 +19,7 @@ LIMIT = 3
 
 
 async def run(scene: Scene, task: Task) -> list[Task]:
-    """Go on with a task to its end; how it stood after each piece."""
+    """Advance a task to its end; return the task as it was after each piece."""
     await scene.store.add_task(task)
     pieces = [task]
     while pieces[-1].finished_at is None:
@@ -30,30 +30,30 @@ async def run(scene: Scene, task: Task) -> list[Task]:
 
 
 async def test_few_that_are_missing_are_found_among_many_that_are_not(scene: Scene) -> None:
-    wanted = await scene.add_endpoint(event_types=("rare",))
+    first_endpoint = await scene.add_endpoint(event_types=("rare",))
     kinds = ["rare" if n in (4, 70, 71, 99) else "common" for n in range(100)]
     await scene.store.add([new_message(scene.application, event_type=kind) for kind in kinds])
     await scene.add_endpoint(event_types=("rare",))
     late = scene.endpoints[-1]
     pieces = await run(scene, a_task(late, Work.REPLAY_MISSING))
     assert pieces[-1].done == 4
-    assert len(pieces) > 100 / (LIMIT * LOOKED_AT)
-    found, first = await scene.due(lane=late.lane), await scene.due(lane=wanted.lane)
-    assert [due.message for due in found] == [due.message for due in first]
-    assert [due.seq for due in found] == [1, 2, 3, 4]
+    assert len(pieces) > 100 / (LIMIT * ROWS_READ_PER_CHANGE)
+    replayed, first = await scene.due(lane=late.lane), await scene.due(lane=first_endpoint.lane)
+    assert [due.message for due in replayed] == [due.message for due in first]
+    assert [due.seq for due in replayed] == [1, 2, 3, 4]
 
 
 async def test_a_piece_looks_at_no_message_beyond_the_last_that_it_replays(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked_at = []
-    wanted = Candidate.wanted
+    original = Candidate.is_replayed
 
     def counted(candidate: Candidate, task: Task, endpoint: Endpoint) -> bool:
         looked_at.append(candidate.id)
-        return wanted(candidate, task, endpoint)
+        return original(candidate, task, endpoint)
 
-    monkeypatch.setattr(Candidate, "wanted", counted)
+    monkeypatch.setattr(Candidate, "is_replayed", counted)
     await scene.store.add([new_message(scene.application) for _ in range(40)])
     pieces = await run(scene, a_task(await scene.add_endpoint(), Work.REPLAY_MISSING))
     assert pieces[-1].done == 40
@@ -76,7 +76,10 @@ async def test_what_was_skipped_is_ready_again_in_pieces(scene: Scene) -> None:
 
 @pytest.mark.parametrize("work", [Work.RECOVER, Work.REPLAY_MISSING, Work.BULK_REPLAY])
 async def test_what_is_from_before_a_tasks_time_is_not_looked_at(scene: Scene, work: Work) -> None:
-    old = [new_message(scene.application, accepted_at=NOON - 2 * LATE) for _ in range(100)]
+    old = [
+        new_message(scene.application, accepted_at=NOON - 2 * LATEST_ADD_SECONDS)
+        for _ in range(100)
+    ]
     await scene.store.add([*old, *(new_message(scene.application) for _ in range(4))])
     endpoint = scene.endpoint
     if work is Work.RECOVER:

@@ -1,4 +1,4 @@
-"""Fetching does as much work as it brings, whatever else waits or has ended."""
+"""The work of a fetch depends only on its result, however many other deliveries there are."""
 
 import asyncio
 import json
@@ -23,8 +23,8 @@ from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
 from tarry.testing.samples import NOON, delivered
 from tarry.testing.store_contract.scene import PLENTY_OF_BYTES, Scene
 
-SHORT, LONG = 1, 2
-SIZES = {SHORT: 800, LONG: 40_000}
+SHORT_LANE, LONG_LANE = 1, 2
+SIZES = {SHORT_LANE: 800, LONG_LANE: 40_000}
 FILL = """
 WITH RECURSIVE counted (n) AS (
     SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < :size
@@ -67,7 +67,7 @@ def fetch(path: Path) -> Iterator[Callable[[Want], Work]]:
 
 
 @pytest.mark.parametrize(
-    ("stream", "place"),
+    ("stream", "position"),
     [
         (Stream.READY, {"after": 0}),
         (Stream.READY, {"after": 500, "before": 700}),
@@ -80,11 +80,11 @@ def fetch(path: Path) -> Iterator[Callable[[Want], Work]]:
     ids=str,
 )
 def test_the_work_of_a_fetch_depends_on_what_it_brings_only(
-    fetch: Callable[[Want], Work], stream: Stream, place: dict[str, float]
+    fetch: Callable[[Want], Work], stream: Stream, position: dict[str, float]
 ) -> None:
-    few, work_for_few = fetch(_want(SHORT, stream, **place))
-    many, work_for_many = fetch(_want(LONG, stream, **place))
-    if "before" not in place and stream is not Stream.RESEND:
+    few, work_for_few = fetch(_want(SHORT_LANE, stream, **position))
+    many, work_for_many = fetch(_want(LONG_LANE, stream, **position))
+    if "before" not in position and stream is not Stream.RESEND:
         assert len(few.due) == len(many.due) == 20
     assert work_for_many <= work_for_few * 1.1
 
@@ -92,8 +92,8 @@ def test_the_work_of_a_fetch_depends_on_what_it_brings_only(
 def test_what_is_not_brought_for_its_size_is_not_read_either(
     fetch: Callable[[Want], Work],
 ) -> None:
-    _, work_for_one = fetch(_want(LONG, Stream.READY, limit=1))
-    _, work_for_all = fetch(_want(LONG, Stream.READY, limit=20))
+    _, work_for_one = fetch(_want(LONG_LANE, Stream.READY, limit=1))
+    _, work_for_all = fetch(_want(LONG_LANE, Stream.READY, limit=20))
     assert work_for_one * 5 < work_for_all
 
 

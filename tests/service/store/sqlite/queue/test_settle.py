@@ -1,4 +1,4 @@
-"""What is settled by hundreds is settled one by one all the same."""
+"""Each settlement of a large batch gets its own result."""
 
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,8 @@ async def test_each_of_a_large_batch_gets_its_own_answer_and_attempt(scene: Scen
     await scene.store.add(messages)
     due = (await scene.fetch(limit=300)).due
     kinds = (delivered, failed, put_back)
-    settlements = [kinds[place % 3](one) for place, one in enumerate(due)]
-    stale = [delivered(one) for one in due[::10]]
+    settlements = [kinds[index % 3](delivery) for index, delivery in enumerate(due)]
+    stale = [delivered(delivery) for delivery in due[::10]]
     assert await scene.settle(*settlements, *stale) == [True] * 300 + [False] * 30
     assert await scene.store.counts(scene.lane) == {
         State.DELIVERED: 100,
@@ -40,7 +40,7 @@ async def test_what_waits_for_no_time_is_due(scene: Scene) -> None:
     await scene.add()
     (due,) = await scene.due()
     await scene.settle(delivered(due, state=State.WAITING, ended_at=None))
-    assert [one.seq for one in await scene.due(Stream.WAITING)] == [due.seq]
+    assert [delivery.seq for delivery in await scene.due(Stream.WAITING)] == [due.seq]
 
 
 async def test_a_change_of_standing_is_seen_by_the_next_message(scene: Scene) -> None:

@@ -1,4 +1,4 @@
-"""A task is kept whole, and what is searched for beside it."""
+"""A task is saved as a document, beside the columns that queries search."""
 
 from pathlib import Path
 
@@ -19,10 +19,10 @@ async def test_whose_a_task_is_and_what_it_does_can_be_searched_for(
     task = a_task(scene.endpoint, Work.BULK_REPLAY)
     await scene.store.add_task(task)
     db = connect(path)
-    found = list(db.execute("SELECT id, environment, work, shard, lane FROM task"))
+    rows = list(db.execute("SELECT id, environment, work, shard, lane FROM task"))
     db.close()
     shard = scene.application.shard
-    assert found == [(task.id, task.environment, "endpoint.bulk-replay", shard, scene.lane)]
+    assert rows == [(task.id, task.environment, "endpoint.bulk-replay", shard, scene.lane)]
 
 
 async def test_a_task_that_is_not_there_is_not_done(scene: Scene) -> None:

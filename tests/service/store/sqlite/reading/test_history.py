@@ -1,4 +1,4 @@
-"""What people look at comes in order, however much there is, and what they ask for is done."""
+"""Lists for people are in order however long they are, and their requests take effect."""
 
 import pytest
 

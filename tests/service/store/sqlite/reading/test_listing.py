@@ -1,4 +1,4 @@
-"""Lists are read from the file in pieces, and nobody waits for a long one."""
+"""Lists are read from the file in pieces, so that no caller waits for a long one."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ import pytest
 from tarry.service.model.ids import MESSAGE, make
 from tarry.service.model.listing import AttemptFilter, Cut, DeliveryFilter, MessageFilter
 from tarry.service.store.kinds import Applications, AttemptsTo, DeliveriesTo, Messages
-from tarry.service.store.paged_search import LATE, Row, search_page
+from tarry.service.store.paged_search import LATEST_ADD_SECONDS, Row, search_page
 from tarry.service.store.sqlite.database.threads import Threads
 from tarry.service.store.sqlite.reading import listing
 from tarry.service.store.sqlite.store import SqliteStore
@@ -19,19 +19,19 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def jobs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Which thread was asked, each time."""
-    asked: list[str] = []
+    """Record the kind of thread that runs each job."""
+    names: list[str] = []
     for name in ("browse", "survey", "write"):
         original = getattr(Threads, name)
 
-        async def ask(
+        async def noted(
             self: Threads, work: object, name: str = name, original: object = original
         ) -> object:
-            asked.append(name)
+            names.append(name)
             return await original(self, work)  # type: ignore[operator]  # it is a method
 
-        monkeypatch.setattr(Threads, name, ask)
-    return asked
+        monkeypatch.setattr(Threads, name, noted)
+    return names
 
 
 async def test_a_long_look_is_many_short_ones(
@@ -40,8 +40,8 @@ async def test_a_long_look_is_many_short_ones(
     await store.add([new_message(scene.application) for _ in range(100)])
     jobs.clear()
     cut = Cut(limit=1)
-    found = await store.page(Messages(scene.application.id, MessageFilter(tag="no")), cut)
-    assert found.entries == []
+    page = await store.page(Messages(scene.application.id, MessageFilter(tag="no")), cut)
+    assert page.entries == []
     assert jobs == ["browse"] * 6  # 1, 4, 16 and 64 of them, the last 15, then what was found
 
 
@@ -61,8 +61,8 @@ async def test_others_are_answered_while_a_long_look_goes_on(
     order: list[str] = []
 
     async def look() -> None:
-        wanted = MessageFilter(tag="no")
-        await store.page(Messages(scene.application.id, wanted), Cut(limit=1))
+        message_filter = MessageFilter(tag="no")
+        await store.page(Messages(scene.application.id, message_filter), Cut(limit=1))
         order.append("long")
 
     async def short() -> None:
@@ -78,21 +78,25 @@ async def test_others_are_answered_while_a_long_look_goes_on(
 async def test_what_came_in_long_before_is_not_looked_at(
     scene: Scene, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    early = NOON - 9 * LATE
-    for place in range(30):
-        known = make(MESSAGE, now=early + place, entropy=bytes(19))
-        await scene.add(id=known, accepted_at=early + place)
+    early = NOON - 9 * LATEST_ADD_SECONDS
+    for second in range(30):
+        message_id = make(MESSAGE, now=early + second, entropy=bytes(19))
+        await scene.add(id=message_id, accepted_at=early + second)
     new = await scene.add()
     looked: list[int] = []
 
-    async def look(ask: object, low: int, high: int, cut: Cut) -> tuple[list[Row], Row | None]:
+    async def look(
+        read_rows: object, low: int, high: int, cut: Cut
+    ) -> tuple[list[Row], Row | None]:
         looked.append(low)
-        return await search_page(ask, low, high, cut)  # type: ignore[arg-type]  # as it came
+        return await search_page(read_rows, low, high, cut)  # type: ignore[arg-type]  # as it came
 
     monkeypatch.setattr(listing, "search_page", look)
-    wanted = DeliveryFilter(message=MessageFilter(after=NOON))
-    found = (await store.page(DeliveriesTo(scene.endpoint, wanted), Cut(descending=True))).entries
-    assert [message for message, _ in found] == [new]
+    delivery_filter = DeliveryFilter(message=MessageFilter(after=NOON))
+    deliveries = (
+        await store.page(DeliveriesTo(scene.endpoint, delivery_filter), Cut(descending=True))
+    ).entries
+    assert [message for message, _ in deliveries] == [new]
     assert looked == [30]
 
 

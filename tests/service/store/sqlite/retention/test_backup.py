@@ -1,4 +1,4 @@
-"""A backup is a whole database, taken while others write, or it is not there."""
+"""A backup is a complete database, copied while others write, or there is no file."""
 
 import asyncio
 from pathlib import Path
@@ -106,10 +106,10 @@ async def test_a_copy_that_nobody_waits_for_any_more_is_not_finished(
     scene: Scene, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await scene.add()
-    monkeypatch.setattr(backup, "PAGES", 1)
-    asked = iter([False, False, True])
+    monkeypatch.setattr(backup, "PAGES_PER_CHECK", 1)
+    answers = iter([False, False, True])
     with pytest.raises(StoreError, match=r"no backup at .*nobody waits"):
-        back_up(path, tmp_path / "backup.db", lambda: next(asked))
+        back_up(path, tmp_path / "backup.db", lambda: next(answers))
     assert left(tmp_path, ".part") == left(tmp_path, "backup.db") == []
 
 
@@ -117,7 +117,7 @@ async def test_what_is_written_meanwhile_does_not_start_a_copy_over(
     scene: Scene, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await scene.add()
-    monkeypatch.setattr(backup, "PAGES", 1)
+    monkeypatch.setattr(backup, "PAGES_PER_CHECK", 1)
     other, looks = connect(path), 0
 
     def write_meanwhile() -> bool:
@@ -160,6 +160,6 @@ def left(folder: Path, suffix: str) -> list[str]:
 
 def health(path: Path) -> object:
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    found = db.pragma("integrity_check")
+    report = db.pragma("integrity_check")
     db.close()
-    return found
+    return report

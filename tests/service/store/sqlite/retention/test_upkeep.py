@@ -1,4 +1,4 @@
-"""What need not be kept goes in pieces, and a check says what is wrong."""
+"""Data past its retention is removed in pieces, and a check names the problem."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 
 def rows_in(path: Path) -> dict[str, int]:
-    """Count the rows of what a message leaves behind."""
+    """Count the rows that belong to messages."""
     db = connect(path)
     counts = {
         table: int(db.execute(query).get)

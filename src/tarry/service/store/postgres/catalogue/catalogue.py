@@ -50,14 +50,14 @@ class PostgresCatalogue(RecordsByKind, Part):
         hit("environment.after")
 
     async def _environment(self, known_as: str) -> Environment:
-        found = await self._database.fetch(SQL["get_environment"], known_as)
-        return Environment(known_as, found[0]["policy"] if found else None)
+        environment_rows = await self._database.fetch(SQL["get_environment"], known_as)
+        return Environment(known_as, environment_rows[0]["policy"] if environment_rows else None)
 
     async def _put_application(self, application: Application) -> None:
         """Create or replace an application."""
 
         async def put(connection: Connection) -> None:
-            await _keep_application(connection, application)
+            await _save_application(connection, application)
 
         await self._database.run(put)
         hit("application.after")
@@ -66,11 +66,11 @@ class PostgresCatalogue(RecordsByKind, Part):
         self, environment: str, application: str, change: Callable[[Application], Application]
     ) -> Application:
         async def put(connection: Connection) -> Application:
-            found = await connection.fetch(SQL["change_application"], application)
-            if not found or found[0]["environment"] != environment:
+            application_rows = await connection.fetch(SQL["change_application"], application)
+            if not application_rows or application_rows[0]["environment"] != environment:
                 raise NotFound("application", application)
-            changed = change(rows.application(found[0]))
-            await _keep_application(connection, changed)
+            changed = change(rows.application(application_rows[0]))
+            await _save_application(connection, changed)
             return changed
 
         changed = await self._database.run(put)
@@ -79,10 +79,10 @@ class PostgresCatalogue(RecordsByKind, Part):
 
     async def _application(self, environment: str, known_as: str) -> Application:
         """Return the application with this id or uid."""
-        found = await self._database.fetch(SQL["get_application"], environment, known_as)
-        if not found:
+        application_rows = await self._database.fetch(SQL["get_application"], environment, known_as)
+        if not application_rows:
             raise NotFound("application", known_as)
-        return rows.application(found[0])
+        return rows.application(application_rows[0])
 
     async def _put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
         """Create or replace an endpoint; a new endpoint gets a lane."""
@@ -91,21 +91,21 @@ class PostgresCatalogue(RecordsByKind, Part):
         async def put(connection: Connection) -> Endpoint:
             if not await connection.fetch(SQL["put_endpoint_application"], application):
                 raise NotFound("application", application)
-            known = await connection.fetch(SQL["put_endpoint_known"], endpoint.id)
-            stored = rows.endpoint(known[0]) if known else None
+            endpoint_rows = await connection.fetch(SQL["put_endpoint_known"], endpoint.id)
+            stored = rows.endpoint(endpoint_rows[0]) if endpoint_rows else None
             if stored is not None:
-                kept = await _change(connection, stored, lambda _: endpoint)
+                saved = await _change(connection, stored, lambda _: endpoint)
             else:
-                place = (application, shard_of(application), first_version(endpoint))
-                (made,) = await connection.fetch(SQL["put_endpoint_lane"], *place)
-                kept = await _keep(connection, replace(endpoint, lane=made["lane"]))
-            await _keep_noted(connection, noting, stored, kept)
+                parameters = (application, shard_of(application), first_version(endpoint))
+                (lane_row,) = await connection.fetch(SQL["put_endpoint_lane"], *parameters)
+                saved = await _save(connection, replace(endpoint, lane=lane_row["lane"]))
+            await _save_notices(connection, noting, stored, saved)
             hit("endpoint.before")
-            return kept
+            return saved
 
-        kept = await self._database.run(put)
+        saved = await self._database.run(put)
         hit("endpoint.after")
-        return kept
+        return saved
 
     async def _change_endpoint(
         self,
@@ -120,7 +120,7 @@ class PostgresCatalogue(RecordsByKind, Part):
         async def put(connection: Connection) -> Endpoint:
             stored = await _stored(connection, application, endpoint)
             changed = await _change(connection, stored, change)
-            await _keep_noted(connection, noting, stored, changed)
+            await _save_notices(connection, noting, stored, changed)
             hit("change.before")
             return changed
 
@@ -135,29 +135,30 @@ class PostgresCatalogue(RecordsByKind, Part):
 
         async def delete(connection: Connection) -> Task:
             stored = await _stored(connection, application, endpoint)
-            gone = stored.stand(Standing.DELETED, now)
-            left = await _left_by(connection, await _change(connection, stored, lambda _: gone))
-            await _keep_noted(connection, noting, stored, gone)
+            deleted = stored.stand(Standing.DELETED, now)
+            saved = await _change(connection, stored, lambda _: deleted)
+            task = await _discard_task(connection, saved)
+            await _save_notices(connection, noting, stored, deleted)
             hit("delete.before")
-            return left
+            return task
 
-        left = await self._database.run(delete)
+        task = await self._database.run(delete)
         hit("delete.after")
-        return left
+        return task
 
     async def _endpoint(self, application: str, known_as: str) -> Endpoint:
         """Return the endpoint with this id or uid."""
-        found = await self._database.fetch(SQL["get_endpoint"], application, known_as)
-        if not found:
+        endpoint_rows = await self._database.fetch(SQL["get_endpoint"], application, known_as)
+        if not endpoint_rows:
             raise NotFound("endpoint", known_as)
-        return rows.endpoint(found[0])
+        return rows.endpoint(endpoint_rows[0])
 
     async def _lane(self, application: str, endpoint: str) -> LaneRow:
         """Return an endpoint's lane."""
-        found = await self._database.fetch(SQL["get_lane"], application, endpoint)
-        if not found:
+        lane_rows = await self._database.fetch(SQL["get_lane"], application, endpoint)
+        if not lane_rows:
             raise NotFound("endpoint", endpoint)
-        (row,) = await self._database.fetch(SQL["lanes"], [found[0]["lane"]])
+        (row,) = await self._database.fetch(SQL["lanes"], [lane_rows[0]["lane"]])
         return rows.lane(row)
 
     async def _delete_application(
@@ -167,21 +168,21 @@ class PostgresCatalogue(RecordsByKind, Part):
             hidden = await connection.fetch(SQL["delete_application"], application, now)
             if not hidden or hidden[0]["environment"] != environment:
                 raise NotFound("application", application)
-            found = await connection.fetch(SQL["delete_application_endpoints"], application)
-            gone = [rows.endpoint(row).stand(Standing.DELETED, now) for row in found]
-            left = [discarding(endpoint, environment) for endpoint in gone]
-            lanes = [endpoint.lane for endpoint in gone]
+            endpoint_rows = await connection.fetch(SQL["delete_application_endpoints"], application)
+            deleted = [rows.endpoint(row).stand(Standing.DELETED, now) for row in endpoint_rows]
+            tasks = [discarding(endpoint, environment) for endpoint in deleted]
+            lanes = [endpoint.lane for endpoint in deleted]
             # In one statement for all endpoints: others wait for these lanes until the commit.
             await connection.execute(SQL["delete_application_lanes"], lanes)
-            await connection.executemany(SQL["put_endpoint"], map(rows.from_endpoint, gone))
+            await connection.executemany(SQL["put_endpoint"], map(rows.from_endpoint, deleted))
             await wake(connection, lanes)
-            await put_tasks(connection, left)
+            await put_tasks(connection, tasks)
             hit("delete.before")
-            return left
+            return tasks
 
-        left = await self._database.run(delete)
+        tasks = await self._database.run(delete)
         hit("delete.after")
-        return left
+        return tasks
 
     async def _put_policy(self, policy: PolicyVersion) -> None:
         refuse_nul(policy.version, policy.document)
@@ -194,37 +195,37 @@ class PostgresCatalogue(RecordsByKind, Part):
         hit("policy.after")
 
     async def _policy(self, version: str) -> PolicyVersion:
-        found = await self._database.fetch(SQL["get_policy"], version)
-        if not found:
+        policy_rows = await self._database.fetch(SQL["get_policy"], version)
+        if not policy_rows:
             raise NotFound("policy", version)
-        return PolicyVersion(version, found[0]["document"])
+        return PolicyVersion(version, policy_rows[0]["document"])
 
     async def _sealed(self, query: SealedEndpoints) -> list[Endpoint]:
-        found = await self._database.fetch(SQL["read_sealed"], query.after, query.limit)
-        return [rows.endpoint(row) for row in found]
+        endpoint_rows = await self._database.fetch(SQL["read_sealed"], query.after, query.limit)
+        return [rows.endpoint(row) for row in endpoint_rows]
 
 
-async def _keep_application(connection: Connection, application: Application) -> None:
-    told = rows.from_application(application)
-    refuse_nul(*(value for value in told if isinstance(value, str)))
+async def _save_application(connection: Connection, application: Application) -> None:
+    columns = rows.from_application(application)
+    refuse_nul(*(value for value in columns if isinstance(value, str)))
     try:
-        found = await connection.fetch(SQL["put_application"], *told)
+        saved = await connection.fetch(SQL["put_application"], *columns)
     except asyncpg.UniqueViolationError as error:
         raise Conflict("application", str(application.uid)) from error
-    if not found:
+    if not saved:
         raise NotFound("application", application.id)
-    lanes = await connection.fetch(SQL["put_application_lanes"], application.id)
-    await wake(connection, [row["number"] for row in lanes])
+    lane_rows = await connection.fetch(SQL["put_application_lanes"], application.id)
+    await wake(connection, [row["number"] for row in lane_rows])
     hit("application.before")
 
 
 async def _stored(connection: Connection, application: str, endpoint: str) -> Endpoint:
     """Return an endpoint as it is stored, locked until the commit."""
     await connection.execute(SQL["put_endpoint_application"], application)
-    known = await connection.fetch(SQL["put_endpoint_known"], endpoint)
-    if not known or known[0]["application"] != application:
+    endpoint_rows = await connection.fetch(SQL["put_endpoint_known"], endpoint)
+    if not endpoint_rows or endpoint_rows[0]["application"] != application:
         raise NotFound("endpoint", endpoint)
-    return rows.endpoint(known[0])
+    return rows.endpoint(endpoint_rows[0])
 
 
 async def _change(
@@ -232,12 +233,12 @@ async def _change(
 ) -> Endpoint:
     if stored.standing is Standing.DELETED:
         raise NotFound("endpoint", stored.id)
-    return await _keep(connection, change(stored).following(stored))
+    return await _save(connection, change(stored).following(stored))
 
 
-async def _keep(connection: Connection, endpoint: Endpoint) -> Endpoint:
+async def _save(connection: Connection, endpoint: Endpoint) -> Endpoint:
     """Save an endpoint and wake its lane; if it is deleted, add the task that discards."""
-    refuse_nul(*_texts(endpoint))
+    refuse_nul(*_texts_of(endpoint))
     await connection.execute(SQL["put_endpoint_changed"], endpoint.lane)
     try:
         await connection.execute(SQL["put_endpoint"], *rows.from_endpoint(endpoint))
@@ -245,30 +246,31 @@ async def _keep(connection: Connection, endpoint: Endpoint) -> Endpoint:
         raise Conflict("endpoint", str(endpoint.uid)) from error
     await wake(connection, [endpoint.lane])
     if endpoint.standing is Standing.DELETED:
-        await put_tasks(connection, [await _left_by(connection, endpoint)])
+        await put_tasks(connection, [await _discard_task(connection, endpoint)])
     return endpoint
 
 
-async def _keep_noted(
+async def _save_notices(
     connection: Connection, noting: Noting | None, before: Endpoint | None, after: Endpoint
 ) -> None:
     """Save the notices that `noting` returns for a change of an endpoint."""
-    told = [] if noting is None else [rows.from_notice(one) for one in noting(before, after)]
-    if told:
-        await connection.executemany(SQL["settle_notices"], told)
+    notices = () if noting is None else noting(before, after)
+    notice_rows = [rows.from_notice(notice) for notice in notices]
+    if notice_rows:
+        await connection.executemany(SQL["settle_notices"], notice_rows)
 
 
-async def _left_by(connection: Connection, gone: Endpoint) -> Task:
+async def _discard_task(connection: Connection, deleted: Endpoint) -> Task:
     """Return the discard task of a deleted endpoint."""
-    (row,) = await connection.fetch(SQL["delete_endpoint_environment"], gone.application)
-    return discarding(gone, row["environment"])
+    (row,) = await connection.fetch(SQL["delete_endpoint_environment"], deleted.application)
+    return discarding(deleted, row["environment"])
 
 
-def _texts(endpoint: Endpoint) -> list[str]:
-    told: list[str] = []
+def _texts_of(endpoint: Endpoint) -> list[str]:
+    texts: list[str] = []
     for value in rows.from_endpoint(endpoint):
         if isinstance(value, str):
-            told.append(value)
+            texts.append(value)
         elif isinstance(value, tuple):
-            told.extend(value)
-    return told
+            texts.extend(value)
+    return texts

@@ -29,8 +29,8 @@ class PostgresRegistry(RecordsByKind, Part):
 
     async def _create_event_type(self, event_type: EventType) -> None:
         """Add an event type that does not exist yet."""
-        told = _from_event_type(event_type)
-        if not await self._database.execute(SQL["create_event_type"], *told):
+        row = _from_event_type(event_type)
+        if not await self._database.execute(SQL["create_event_type"], *row):
             raise Conflict("event type", event_type.name)
 
     async def _change_event_type(
@@ -39,13 +39,13 @@ class PostgresRegistry(RecordsByKind, Part):
         """Apply `change` to the stored event type."""
 
         async def put(connection: Connection) -> EventType:
-            found = await connection.fetch(SQL["change_event_type_known"], environment, name)
-            if not found:
+            type_rows = await connection.fetch(SQL["change_event_type_known"], environment, name)
+            if not type_rows:
                 raise NotFound("event type", name)
-            changed = change(_event_type(found[0]))
-            kept = replace(changed, environment=environment, name=name)
-            await connection.execute(SQL["change_event_type"], *_from_event_type(kept))
-            return kept
+            changed = change(_event_type(type_rows[0]))
+            saved = replace(changed, environment=environment, name=name)
+            await connection.execute(SQL["change_event_type"], *_from_event_type(saved))
+            return saved
 
         return await self._database.run(put)
 
@@ -56,21 +56,21 @@ class PostgresRegistry(RecordsByKind, Part):
 
     async def _event_type(self, environment: str, name: str) -> EventType:
         """Return the event type of this name."""
-        found = await self._database.fetch(SQL["get_event_type"], environment, name)
-        if not found:
+        type_rows = await self._database.fetch(SQL["get_event_type"], environment, name)
+        if not type_rows:
             raise NotFound("event type", name)
-        return _event_type(found[0])
+        return _event_type(type_rows[0])
 
     async def _page_event_types(
         self, environment: str, cut: Cut, *, archived: bool
     ) -> Found[EventType]:
         """Return an environment's event types, by name."""
-        ways = (
+        queries = (
             ("page_event_types_all", "page_event_types_all_down")
             if archived
             else ("page_event_types", "page_event_types_down")
         )
-        return Found([_event_type(row) for row in await self._page_of(ways, environment, cut)])
+        return Found([_event_type(row) for row in await self._page_of(queries, environment, cut)])
 
     async def _create_key(self, key: Key) -> None:
         """Add a new key."""
@@ -81,17 +81,17 @@ class PostgresRegistry(RecordsByKind, Part):
 
     async def key(self, hashed: bytes) -> Key:
         """Return the key with this hash."""
-        found = await self._database.fetch(SQL["key"], hashed)
-        if not found:
+        key_rows = await self._database.fetch(SQL["key"], hashed)
+        if not key_rows:
             raise NotFound("key", "...")
-        return _key(found[0])
+        return _key(key_rows[0])
 
     async def _change_key(self, environment: str, key: str, change: Callable[[Key], Key]) -> Key:
         async def put(connection: Connection) -> Key:
-            found = await connection.fetch(SQL["change_key_known"], environment, key)
-            if not found:
+            key_rows = await connection.fetch(SQL["change_key_known"], environment, key)
+            if not key_rows:
                 raise NotFound("key", key)
-            stored = _key(found[0])
+            stored = _key(key_rows[0])
             changed = change(stored)
             ends = {"expires_at": changed.expires_at, "revoked_at": changed.revoked_at}
             await connection.execute(SQL["change_key"], key, *ends.values())
@@ -103,14 +103,19 @@ class PostgresRegistry(RecordsByKind, Part):
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
         """Revoke the keys to an application; return their number."""
-        named = None if sessions is None else list(sessions)
-        asked = (application, named, now if not delay else None, now + delay if delay else None)
-        return len(await self._database.execute(SQL["revoke_keys"], *asked))
+        session_list = None if sessions is None else list(sessions)
+        parameters = (
+            application,
+            session_list,
+            now if not delay else None,
+            now + delay if delay else None,
+        )
+        return len(await self._database.execute(SQL["revoke_keys"], *parameters))
 
     async def _page_keys(self, environment: str, cut: Cut) -> Found[Key]:
         """Return an environment's keys, by id."""
-        ways = ("page_keys", "page_keys_down")
-        return Found([_key(row) for row in await self._page_of(ways, environment, cut)])
+        queries = ("page_keys", "page_keys_down")
+        return Found([_key(row) for row in await self._page_of(queries, environment, cut)])
 
     async def keep(self, name: str, value: bytes, *, instead_of: bytes | None = None) -> bytes:
         """Save a value under a name unless one exists, or instead of one; return the stored one."""
@@ -128,16 +133,16 @@ class PostgresRegistry(RecordsByKind, Part):
     async def claim(self, claim: Claim, *, now: float) -> Claim:
         """Claim a key for a holder, and return the claim as it is stored then."""
         refuse_nul(claim.environment, claim.key, claim.holder)
-        told = (claim.fingerprint, claim.at, claim.holder, claim.until, now)
+        new_claim = (claim.fingerprint, claim.at, claim.holder, claim.until, now)
 
         async def put(connection: Connection) -> Claim:
-            place = (claim.environment, claim.key)
-            found: list[rows.Row] = []
-            while not found:  # another holder deleted its claim between the two queries: try again
-                found = await connection.fetch(SQL["claim"], *place, *told)
-                found = found or await connection.fetch(SQL["claim_known"], *place)
+            claimed_key = (claim.environment, claim.key)
+            claim_rows: list[rows.Row] = []
+            while not claim_rows:  # retry if a holder deletes its claim between the two queries
+                claim_rows = await connection.fetch(SQL["claim"], *claimed_key, *new_claim)
+                claim_rows = claim_rows or await connection.fetch(SQL["claim_known"], *claimed_key)
             hit("claim.before")
-            return Claim(**found[0])
+            return Claim(**claim_rows[0])
 
         stored = await self._database.run(put)
         hit("claim.after")
@@ -155,8 +160,10 @@ class PostgresRegistry(RecordsByKind, Part):
         """Mark notices as sent."""
         await self._database.execute(SQL["mark_sent"], list(notices))
 
-    async def _page_of(self, ways: tuple[str, str], environment: str, cut: Cut) -> list[rows.Row]:
-        up, down = ways
+    async def _page_of(
+        self, queries: tuple[str, str], environment: str, cut: Cut
+    ) -> list[rows.Row]:
+        up, down = queries
         low, high = cut.between(FIRST, LAST)
         sql, mark = (SQL[up], low) if cut.upwards else (SQL[down], high)
         return cut.in_order(await self._database.fetch(sql, environment, mark, cut.limit))
@@ -168,12 +175,12 @@ def _event_type(row: rows.Row) -> EventType:
 
 def _from_event_type(event_type: EventType) -> tuple[object, ...]:
     """Return the parameters of `create_event_type`: its fields in order."""
-    told = astuple(event_type)
-    refuse_nul(*(value for value in told if isinstance(value, str)), *event_type.feature_flags)
-    return told
+    row = astuple(event_type)
+    refuse_nul(*(value for value in row if isinstance(value, str)), *event_type.feature_flags)
+    return row
 
 
 def _key(row: rows.Row) -> Key:
-    kept = {name: row[name] for name in Key.__struct_fields__}
-    kept["scopes"] = tuple(Scope(scope) for scope in row["scopes"])
-    return Key(**{**kept, "feature_flags": tuple(row["feature_flags"])})
+    fields = {name: row[name] for name in Key.__struct_fields__}
+    fields["scopes"] = tuple(Scope(scope) for scope in row["scopes"])
+    return Key(**{**fields, "feature_flags": tuple(row["feature_flags"])})

@@ -8,8 +8,8 @@ from msgspec import Struct
 from tarry.errors import SettingsError
 
 SCHEMES = ("postgresql", "postgres")
-WANTED = "a URL such as postgresql://user:password@host:5432/database"
-ENCODED = f"{WANTED}, with %40 for @, %2F for /, %23 for # and %3F for ? in the password"
+URL_FORM = "a URL such as postgresql://user:password@host:5432/database"
+ENCODED_URL_FORM = f"{URL_FORM}, with %40 for @, %2F for /, %23 for # and %3F for ? in the password"
 HIDDEN = "***"
 POOLER = "pgbouncer"
 """In the URL's query, ``pgbouncer=true`` says that a pooler in transaction mode is in between."""
@@ -57,25 +57,25 @@ def read(url: str) -> Address:
         _ = parts.port  # raises ValueError if the port is not a number
         query = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError as error:
-        raise SettingsError("db", _without_userinfo(url), WANTED) from error
+        raise SettingsError("db", _without_userinfo(url), URL_FORM) from error
     if "://" not in url:
-        raise SettingsError("db", f"{url.partition(':')[0]}:...", WANTED)
+        raise SettingsError("db", f"{url.partition(':')[0]}:...", URL_FORM)
     if parts.scheme not in SCHEMES or "\0" in unquote(url):
-        raise SettingsError("db", show(url), WANTED)
+        raise SettingsError("db", show(url), URL_FORM)
     _refuse_ambiguous(url, parts, query)
-    said = [value.lower() for name, value in query if name == POOLER]
-    if any(value not in _YES | _NO for value in said):
+    pooler_values = [value.lower() for name, value in query if name == POOLER]
+    if any(value not in _YES | _NO for value in pooler_values):
         raise SettingsError("db", show(url), f"a URL with {POOLER}=true or {POOLER}=false")
     if (BINDING, "require") in query:
-        wanted = f"a URL without {BINDING}=require: the driver cannot; sslmode=verify-full can"
-        raise SettingsError("db", show(url), wanted)
-    left_out = LIBPQ_ONLY | {POOLER, BINDING}
-    kept = urlencode([(name, value) for name, value in query if name not in left_out])
+        needed = f"a URL without {BINDING}=require: the driver cannot; sslmode=verify-full can"
+        raise SettingsError("db", show(url), needed)
+    unsent = LIBPQ_ONLY | {POOLER, BINDING}
+    sent_query = urlencode([(name, value) for name, value in query if name not in unsent])
     return Address(
-        parts._replace(query=kept).geturl(),
+        parts._replace(query=sent_query).geturl(),
         show(url),
         unquote(parts.path.lstrip("/")),
-        said[-1] in _YES if said else None,
+        pooler_values[-1] in _YES if pooler_values else None,
     )
 
 
@@ -93,15 +93,15 @@ def show(url: str) -> str:
         (name, HIDDEN if "pass" in name.lower() else value)
         for name, value in parse_qsl(parts.query, keep_blank_values=True)
     ]
-    asked = f"?{urlencode(query, safe='/*,')}" if query else ""
-    return f"{parts.scheme}://{account}{at}{hosts}{parts.path}{asked}"
+    shown_query = f"?{urlencode(query, safe='/*,')}" if query else ""
+    return f"{parts.scheme}://{account}{at}{hosts}{parts.path}{shown_query}"
 
 
 def _refuse_ambiguous(url: str, parts: SplitResult, query: list[tuple[str, str]]) -> None:
     """Refuse a URL whose password may contain an unescaped character and so be cut short."""
     split = parts.netloc.count("@") > 1 or "@" in parts.path or bool(parts.fragment)
     if split or any("@" in name for name, _ in query):
-        raise SettingsError("db", _without_userinfo(url), ENCODED)
+        raise SettingsError("db", _without_userinfo(url), ENCODED_URL_FORM)
 
 
 def _without_userinfo(url: str) -> str:

@@ -8,14 +8,14 @@ from tarry.errors import StoreError
 from tarry.service.store.postgres.database.address import read
 from tarry.service.store.postgres.database.faults import FAILED
 
-PATIENCE = 10.0
+CONNECT_SECONDS = 10.0
 """Seconds to wait for a connection."""
 
 
 async def ask(url: str, query: str) -> dict[str, Any]:
     """Return the row that a query gives; StoreError if the server cannot be queried."""
     try:
-        connection = await asyncpg.connect(read(url).url, timeout=PATIENCE)
+        connection = await asyncpg.connect(read(url).url, timeout=CONNECT_SECONDS)
         try:
             return dict(await connection.fetchrow(query))
         finally:

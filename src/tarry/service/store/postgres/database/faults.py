@@ -128,15 +128,17 @@ def _is_cut(error: BaseException) -> bool:
 def refuse_old(version: tuple[int, ...], shown: str) -> None:
     """Raise if the server is too old for tarry's SQL."""
     if version[0] < OLDEST:
-        found = ".".join(map(str, version))
-        raise StoreError(f"PostgreSQL at {shown} is version {found}; tarry needs {OLDEST} or newer")
+        version_text = ".".join(map(str, version))
+        raise StoreError(
+            f"PostgreSQL at {shown} is version {version_text}; tarry needs {OLDEST} or newer"
+        )
 
 
 def refuse_encoding(encoding: str, shown: str) -> None:
     """Raise if the database cannot store any text, because names and tags are free text."""
     if encoding not in ENCODINGS:
-        wanted = "create one with ENCODING 'UTF8'"
-        raise StoreError(f"the database {shown} keeps text as {encoding}, not all of it: {wanted}")
+        advice = "create one with ENCODING 'UTF8'"
+        raise StoreError(f"the database {shown} keeps text as {encoding}, not all of it: {advice}")
 
 
 def _line(error: BaseException) -> str:

@@ -8,7 +8,7 @@ from tarry.service.store.contract import Nudge
 from tarry.service.store.postgres.database.pool import Connection, Database, connect
 
 CHANNEL = "tarry"
-PAUSE = 1.0
+RECONNECT_SECONDS = 1.0
 """Seconds before the next try to connect."""
 
 
@@ -51,7 +51,7 @@ class Listening:
                     await self._listen(connection)
                 finally:
                     connection.terminate()
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(RECONNECT_SECONDS)
 
     async def _listen(self, connection: Connection) -> None:
         """Listen until the connection is gone."""

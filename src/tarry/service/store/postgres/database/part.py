@@ -21,9 +21,9 @@ async def held(
 
     No other worker can take the lanes before the transaction has ended.
     """
-    named = [(lease.shard, lease.epoch, lease.worker) for lease in leases]
-    found = await connection.fetch(SQL["lease_held"], list(lanes), *rows.columns(named, 3))
-    return {row["number"]: row["epoch"] for row in found}
+    lease_rows = [(lease.shard, lease.epoch, lease.worker) for lease in leases]
+    lane_rows = await connection.fetch(SQL["lease_held"], list(lanes), *rows.columns(lease_rows, 3))
+    return {row["number"]: row["epoch"] for row in lane_rows}
 
 
 async def wake(connection: Connection, lanes: Iterable[int]) -> None:
@@ -49,7 +49,7 @@ async def tell(connection: Connection, lanes: Collection[int]) -> None:
         await connection.execute(SQL["woken_tell"], list(lanes))
 
 
-COPY_FROM = 20
+LEAST_ROWS_TO_COPY = 20
 """With this many rows or more, COPY is faster than pipelined INSERTs."""
 
 
@@ -61,7 +61,7 @@ async def insert_many(
     rows: Sequence[Sequence[object]],
 ) -> None:
     """Insert rows into a table of the schema: with `query`, which takes one row, or with COPY."""
-    if len(rows) >= COPY_FROM:
+    if len(rows) >= LEAST_ROWS_TO_COPY:
         await connection.copy_records_to_table(
             table, schema_name="tarry", columns=columns, records=rows
         )

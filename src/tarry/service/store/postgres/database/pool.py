@@ -24,7 +24,7 @@ Connection = Any
 Answer = TypeVar("Answer")
 Work = Callable[[Connection], Awaitable[Answer]]
 
-AGAIN = Policy(
+CONFLICT_RETRIES = Policy(
     attempts=6, within=5.0, backoff=Exponential(base=0.01, cap=0.5), nested=True, name="tarry store"
 )
 """For a transaction that lost against another one, for example in a deadlock."""
@@ -79,7 +79,7 @@ class Database:
         self._dial_at = 0.0
         self._down: StoreError | None = None
         self._closed = False
-        self._retried = retry(AGAIN, on=faults.contended)(self._once)
+        self._retried = retry(CONFLICT_RETRIES, on=faults.contended)(self._once)
 
     async def run(
         self, work: Work[Answer], mode: Mode = Mode.WRITE, *, urgent: bool = False
@@ -99,11 +99,11 @@ class Database:
     async def fetch(self, sql: str, *arguments: object) -> list[Any]:
         """Return the rows of a query that changes nothing."""
 
-        async def ask(connection: Connection) -> list[Any]:
+        async def fetch_rows(connection: Connection) -> list[Any]:
             rows: list[Any] = await connection.fetch(sql, *arguments)
             return rows
 
-        return await self.run(ask, Mode.SINGLE)
+        return await self.run(fetch_rows, Mode.SINGLE)
 
     async def execute(self, sql: str, *arguments: object) -> list[Any]:
         """Run one statement that changes rows; return the rows that it returns."""
@@ -112,11 +112,11 @@ class Database:
     async def urgent(self, sql: str, *arguments: object) -> list[Any]:
         """Return the rows of one short statement that must not wait for a connection."""
 
-        async def ask(connection: Connection) -> list[Any]:
+        async def fetch_rows(connection: Connection) -> list[Any]:
             rows: list[Any] = await connection.fetch(sql, *arguments)
             return rows
 
-        return await self.run(ask, Mode.SINGLE, urgent=True)
+        return await self.run(fetch_rows, Mode.SINGLE, urgent=True)
 
     async def close(self) -> None:
         """Close the idle connections now, and the others when they become idle."""
@@ -250,8 +250,8 @@ async def connect(address: Address, *, pooler: bool | None) -> Connection:
         if pooler is None:
             # A pooler reports its own number as the backend's process id, for cancelling queries.
             async with connection.transaction():
-                behind = await connection.fetchval("SELECT pg_backend_pid()")
-            pooler = behind != connection.get_server_pid()
+                backend = await connection.fetchval("SELECT pg_backend_pid()")
+            pooler = backend != connection.get_server_pid()
             if not pooler:
                 await connection.close()
                 connection = await _connect(address, cached=True)

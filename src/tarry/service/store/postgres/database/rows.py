@@ -40,20 +40,20 @@ def json(value: object) -> str:
 
 def application(row: Row, prefix: str = "") -> Application:
     """Return an application; with a column prefix, its id is the endpoint's `application`."""
-    named = {name: row[prefix + name] for name in Application.__struct_fields__ if name != "id"}
-    named["id"] = row["application" if prefix else "id"]
-    named["metadata"] = _metadata.decode(named["metadata"])
-    return Application(**named)
+    fields = {name: row[prefix + name] for name in Application.__struct_fields__ if name != "id"}
+    fields["id"] = row["application" if prefix else "id"]
+    fields["metadata"] = _metadata.decode(fields["metadata"])
+    return Application(**fields)
 
 
 def from_application(value: Application) -> tuple[object, ...]:
     """Return the parameters of `put_application`."""
-    return _told(value, metadata=json(value.metadata))
+    return _columns_of(value, metadata=json(value.metadata))
 
 
 def endpoint(row: Row) -> Endpoint:
     """Return the endpoint of a row."""
-    return _read(
+    return _build(
         Endpoint,
         row,
         event_types=_words(row["event_types"]),
@@ -67,7 +67,7 @@ def endpoint(row: Row) -> Endpoint:
 
 def from_endpoint(value: Endpoint) -> tuple[object, ...]:
     """Return the parameters of `put_endpoint`."""
-    return _told(
+    return _columns_of(
         value,
         secrets=json(value.secrets),
         metadata=json(value.metadata),
@@ -81,7 +81,7 @@ def lane(row: Row) -> LaneRow:
         endpoint=endpoint(row),
         application=application(row, "a_"),
         policy=row["environment_policy"],
-        known=_read(Known, row),
+        known=_build(Known, row),
         added=row["added"],
         ended=row["ended"],
         version=row["version"],
@@ -90,7 +90,7 @@ def lane(row: Row) -> LaneRow:
 
 def message(row: Row) -> Message:
     """Return the message of a row."""
-    return _read(Message, row, channels=tuple(row["channels"]), tags=tuple(row["tags"]))
+    return _build(Message, row, channels=tuple(row["channels"]), tags=tuple(row["tags"]))
 
 
 def delivery(row: Row) -> Delivery:
@@ -132,7 +132,7 @@ def due(row: Row) -> Due:
 
 def attempt(row: Row) -> Attempt:
     """Return the attempt of a row."""
-    return _read(Attempt, row, trigger=Trigger(row["trigger"]))
+    return _build(Attempt, row, trigger=Trigger(row["trigger"]))
 
 
 def from_attempt(value: Attempt) -> tuple[object, ...]:
@@ -143,7 +143,7 @@ def from_attempt(value: Attempt) -> tuple[object, ...]:
 
 def task(row: Row) -> Task:
     """Return the task of a row."""
-    return _read(
+    return _build(
         Task,
         row,
         work=Work(row["work"]),
@@ -155,37 +155,37 @@ def task(row: Row) -> Task:
 def from_task(value: Task) -> tuple[object, ...]:
     """Return the parameters of `add_task`, without the shard."""
     wanted = None if value.wanted is None else json(value.wanted)
-    return _told(value, wanted=wanted, data=json(value.data))
+    return _columns_of(value, wanted=wanted, data=json(value.data))
 
 
 def notice(row: Row) -> Notice:
     """Return the notice of a row."""
-    return _read(Notice, row, facts=_facts.decode(row["facts"]))
+    return _build(Notice, row, facts=_facts.decode(row["facts"]))
 
 
 def from_notice(value: Notice) -> tuple[object, ...]:
     """Return the parameters of `settle_notices`."""
-    return _told(value, facts=json(value.facts))
+    return _columns_of(value, facts=json(value.facts))
 
 
-def columns(rows: Iterable[Sequence[object]], many: int) -> list[list[Any]]:
-    """Return rows as `many` lists, one for each column, for `unnest`."""
-    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(many)]
+def columns(rows: Iterable[Sequence[object]], count: int) -> list[list[Any]]:
+    """Return rows as `count` lists, one for each column, for `unnest`."""
+    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(count)]
 
 
-def _words(found: list[str] | None) -> tuple[str, ...] | None:
-    return None if found is None else tuple(found)
+def _words(names: list[str] | None) -> tuple[str, ...] | None:
+    return None if names is None else tuple(names)
 
 
-def _read(kind: type[Value], row: Row, **read: object) -> Value:
-    """Build a value from the columns named like its fields, except the fields in `read`."""
+def _build(kind: type[Value], row: Row, **converted: object) -> Value:
+    """Build a value from the columns named like its fields, except the fields in `converted`."""
     names = kind.__struct_fields__
-    return kind(**{name: read[name] if name in read else row[name] for name in names})
+    return kind(**{name: converted[name] if name in converted else row[name] for name in names})
 
 
-def _told(value: msgspec.Struct, **told: object) -> tuple[object, ...]:
-    """Return the fields of a value in order; those in `told` replace the value's own."""
-    return tuple((asdict(value) | told).values())
+def _columns_of(value: msgspec.Struct, **converted: object) -> tuple[object, ...]:
+    """Return the fields of a value in order; those in `converted` replace the value's own."""
+    return tuple((asdict(value) | converted).values())
 
 
 def refuse_nul(*texts: str | None) -> None:

@@ -36,28 +36,28 @@ async def accept(
         if isinstance(result, Accepted) and not result.repeated
     ]
     try:
-        await _keep(connection, accepted)
+        await _save(connection, accepted)
     except Stale:
         routes.forget(new.message.application for new, _ in accepted)
         raise
     return results
 
 
-async def _keep(connection: Connection, accepted: Sequence[Routed]) -> None:
-    seqs, woken = await _numbers(connection, accepted)
+async def _save(connection: Connection, accepted: Sequence[Routed]) -> None:
+    seqs, woken = await _take_numbers(connection, accepted)
     messages: list[tuple[object, ...]] = []
     deliveries: list[tuple[object, ...]] = []
     skipped: Counter[int] = Counter()
     for new, routes in accepted:
         lanes = [route.endpoint.lane for route in routes]
-        places = []
+        new_seqs = []
         for route in routes:
             lane = route.endpoint.lane
             seqs[lane] += 1
-            places.append(seqs[lane])
+            new_seqs.append(seqs[lane])
             deliveries.append((lane, seqs[lane], *_start(new.message, route.endpoint.standing)))
             skipped[lane] += route.endpoint.standing is Standing.DISABLED
-        messages.append((*astuple(new.message), new.key, lanes, places))
+        messages.append((*astuple(new.message), new.key, lanes, new_seqs))
     await insert_many(connection, "add_messages", "message", MESSAGE, messages)
     await insert_many(connection, "add_deliveries", "delivery", DELIVERY, deliveries)
     if skipped := +skipped:
@@ -65,18 +65,18 @@ async def _keep(connection: Connection, accepted: Sequence[Routed]) -> None:
     await tell(connection, woken)
 
 
-async def _numbers(
+async def _take_numbers(
     connection: Connection, accepted: Sequence[Routed]
 ) -> tuple[dict[int, int], list[int]]:
     """Return the last sequence number of each lane before these messages, and the lanes to wake."""
-    known = {route.endpoint.lane: route for _, routes in accepted for route in routes}
-    if not known:
+    route_of_lane = {route.endpoint.lane: route for _, routes in accepted for route in routes}
+    if not route_of_lane:
         return {}, []
-    many = Counter(route.endpoint.lane for _, routes in accepted for route in routes)
-    live = [known[lane].endpoint.standing is not Standing.DISABLED for lane in many]
-    found = await connection.fetch(SQL["add_lanes"], list(many), list(many.values()), live)
-    versions = {row["number"]: row["version"] for row in found}
-    if any(versions.get(lane) != route.version for lane, route in known.items()):
+    added = Counter(route.endpoint.lane for _, routes in accepted for route in routes)
+    live = [route_of_lane[lane].endpoint.standing is not Standing.DISABLED for lane in added]
+    lane_rows = await connection.fetch(SQL["add_lanes"], list(added), list(added.values()), live)
+    versions = {row["number"]: row["version"] for row in lane_rows}
+    if any(versions.get(lane) != route.version for lane, route in route_of_lane.items()):
         raise Stale
     scheduled = {
         route.endpoint.lane
@@ -85,8 +85,8 @@ async def _numbers(
         for route in routes
         if route.endpoint.standing is not Standing.DISABLED
     }
-    woken = [row["number"] for row in found if row["woken"] or row["number"] in scheduled]
-    return {row["number"]: row["added"] for row in found}, woken
+    woken = [row["number"] for row in lane_rows if row["woken"] or row["number"] in scheduled]
+    return {row["number"]: row["added"] for row in lane_rows}, woken
 
 
 def _start(message: Message, standing: Standing) -> tuple[object, ...]:

@@ -53,10 +53,10 @@ class Batches(Generic[Item, Result]):
     async def _run(self) -> None:
         while self._calls:
             calls = [self._calls.popleft()]
-            many = len(calls[0][0])
-            while self._calls and many + len(self._calls[0][0]) <= self._most:
+            item_count = len(calls[0][0])
+            while self._calls and item_count + len(self._calls[0][0]) <= self._most:
                 calls.append(self._calls.popleft())
-                many += len(calls[-1][0])
+                item_count += len(calls[-1][0])
             await self._do(calls)
 
     async def _do(self, calls: list[tuple[Sequence[Item], "asyncio.Future[list[Result]]"]]) -> None:

@@ -24,7 +24,7 @@ REFUSED = "message.refused"
 """The kind of a notice about a message that could not be accepted."""
 
 
-TENANTS = 50
+TENANTS_PER_TURN = 50
 """Applications whose messages are collected together, each with an equal share."""
 
 
@@ -64,34 +64,40 @@ class PostgresCollect(Part):
         hit("collect.after")
         return taken
 
-    async def _take(self, connection: Connection, how: "How", now: float, limit: int) -> int:
-        found = await self._next(connection, limit)
-        if not found:
+    async def _take(
+        self, connection: Connection, accept_rows: "AcceptRows", now: float, limit: int
+    ) -> int:
+        outbox_rows = await self._next(connection, limit)
+        if not outbox_rows:
             return 0
-        used = await connection.fetch(SQL["collect_used"], [row["id"] for row in found])
-        known = {row["id"] for row in used}
-        refused = {row["id"]: why for row in found if (why := _refusal(row, known)) is not None}
-        fresh = [row for row in found if row["id"] not in refused]
-        results = await how(connection, self._routes, [_message(row, now) for row in fresh])
+        used = await connection.fetch(SQL["collect_used"], [row["id"] for row in outbox_rows])
+        used_ids = {row["id"] for row in used}
+        refused = {
+            row["id"]: refusal
+            for row in outbox_rows
+            if (refusal := _refusal(row, used_ids)) is not None
+        }
+        fresh = [row for row in outbox_rows if row["id"] not in refused]
+        results = await accept_rows(connection, self._routes, [_message(row, now) for row in fresh])
         answers: list[tuple[rows.Row, Result | ServiceError]] = [
             *zip(fresh, results, strict=True),
-            *((row, refused[row["id"]]) for row in found if row["id"] in refused),
+            *((row, refused[row["id"]]) for row in outbox_rows if row["id"] in refused),
         ]
         await _put_aside(connection, answers, now)
         hit("collect.before")
-        return len(found)
+        return len(outbox_rows)
 
     async def _next(self, connection: Connection, limit: int) -> list[rows.Row]:
         """Lock messages of the applications whose turn it is, or of the next that have any."""
         all_seen = not self._collected
         while True:
-            waiting = await connection.fetch(SQL["collect_turn"], self._collected, TENANTS)
-            self._collected = waiting[-1]["application"] if len(waiting) == TENANTS else ""
-            names = [row["application"] for row in waiting]
+            turn = await connection.fetch(SQL["collect_turn"], self._collected, TENANTS_PER_TURN)
+            self._collected = turn[-1]["application"] if len(turn) == TENANTS_PER_TURN else ""
+            names = [row["application"] for row in turn]
             share = max(1, limit // max(1, len(names)))
-            found: list[rows.Row] = await connection.fetch(SQL["collect"], names, share)
-            if found or (all_seen and not self._collected):
-                return found
+            outbox_rows: list[rows.Row] = await connection.fetch(SQL["collect"], names, share)
+            if outbox_rows or (all_seen and not self._collected):
+                return outbox_rows
             all_seen = all_seen or not self._collected
 
 
@@ -111,28 +117,28 @@ async def _singly(
         try:
             results += await accept(connection, routes, [message], limited=False)
         except (asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
-            why = faults.translate(error)
-            if faults.contended(error) or isinstance(why, StoreUnavailable):
+            store_error = faults.translate(error)
+            if faults.contended(error) or isinstance(store_error, StoreUnavailable):
                 raise
             await connection.execute("ROLLBACK TO SAVEPOINT one")
-            results.append(why)
+            results.append(store_error)
         await connection.execute("RELEASE SAVEPOINT one")
     return results
 
 
-How = Callable[
+AcceptRows = Callable[
     [Connection, Routes, Sequence[NewMessage]], Awaitable[Sequence[Result | ServiceError]]
 ]
 
 
-def _refusal(row: rows.Row, known: Container[str]) -> ServiceError | None:
+def _refusal(row: rows.Row, used_ids: Container[str]) -> ServiceError | None:
     """Return why a row can never be a message, for any application; None if it can."""
     name = row["id"]
-    if name in known:
+    if name in used_ids:
         return Conflict("message", name)
     if not ids.well_formed(name, ids.MESSAGE):
-        wanted = f"{ids.MESSAGE!r} and {ids.LENGTH} letters or digits"
-        return SettingsError("id", name[:MOST_SHOWN], wanted)
+        form = f"{ids.MESSAGE!r} and {ids.LENGTH} letters or digits"
+        return SettingsError("id", name[:MOST_SHOWN], form)
     try:
         check_instant("deliver_at", row["deliver_at"])
         check_size(row["payload"])
@@ -163,11 +169,11 @@ async def _put_aside(
     connection: Connection, answers: Sequence[tuple[rows.Row, object]], now: float
 ) -> None:
     """Move refused rows to a table where people can read them, and save notices."""
-    refused = [(row, why) for row, why in answers if isinstance(why, ServiceError)]
+    refused = [(row, error) for row, error in answers if isinstance(error, ServiceError)]
     if not refused:
         return
     await connection.executemany(
-        SQL["collect_refused"], [(*row.values(), str(why), now) for row, why in refused]
+        SQL["collect_refused"], [(*row.values(), str(error), now) for row, error in refused]
     )
     notices = [
         Notice(
@@ -175,10 +181,10 @@ async def _put_aside(
             application=row["application"],
             endpoint="",
             kind=REFUSED,
-            facts={"message": row["id"], "why": str(why)},
+            facts={"message": row["id"], "why": str(error)},
             at=now,
         )
-        for row, why in refused
+        for row, error in refused
     ]
-    told = [rows.from_notice(notice) for notice in notices]
-    await connection.executemany(SQL["settle_notices"], told)
+    notice_rows = [rows.from_notice(notice) for notice in notices]
+    await connection.executemany(SQL["settle_notices"], notice_rows)

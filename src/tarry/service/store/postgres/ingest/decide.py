@@ -45,28 +45,28 @@ async def _lock_names(
     Each part locks its own names in order, but the parts together would not. A name that is
     inserted and removed again stays locked: other transactions wait until this one has ended.
     """
-    known = [new for new in messages if new.message.application in tenants]
+    addressed = [new for new in messages if new.message.application in tenants]
     keys = {
         (tenants[new.message.application].environment, new.key): new
-        for new in known
+        for new in addressed
         if new.key is not None
     }
-    taken = [(*name, new.fingerprint, *_named(new.message)) for name, new in keys.items()]
-    ours = await _taken(connection, "add_keys", rows.columns(taken, 5))
-    mine = [name for name, new in keys.items() if new.message.id in ours]
-    await connection.execute(SQL["add_refused_keys"], *rows.columns(mine, 2))
+    key_rows = [(*name, new.fingerprint, *_id_and_time(new.message)) for name, new in keys.items()]
+    owners = await _insert_names(connection, "add_keys", rows.columns(key_rows, 5))
+    own_names = [name for name, new in keys.items() if new.message.id in owners]
+    await connection.execute(SQL["add_refused_keys"], *rows.columns(own_names, 2))
     events = {
         (new.message.application, new.message.event_id): new
-        for new in known
+        for new in addressed
         if new.message.event_id is not None
     }
-    told = [(*name, new.message.id) for name, new in events.items()]
-    ours = await _taken(connection, "add_events", rows.columns(told, 3))
-    mine = [name for name, new in events.items() if new.message.id in ours]
-    await connection.execute(SQL["add_refused_events"], *rows.columns(mine, 2))
+    event_rows = [(*name, new.message.id) for name, new in events.items()]
+    owners = await _insert_names(connection, "add_events", rows.columns(event_rows, 3))
+    own_names = [name for name, new in events.items() if new.message.id in owners]
+    await connection.execute(SQL["add_refused_events"], *rows.columns(own_names, 2))
 
 
-async def _taken(connection: Connection, query: str, names: list[list[object]]) -> set[str]:
+async def _insert_names(connection: Connection, query: str, names: list[list[object]]) -> set[str]:
     """Insert those names that are free; return the messages that own them now."""
     return {row["message"] for row in await connection.fetch(SQL[query], *names)}
 
@@ -76,8 +76,8 @@ def _parts(
 ) -> Iterator[Sequence[NewMessage]]:
     """Split before a repeated key or event id: its message must see the result of the first."""
     start = 0
-    seen: set[tuple[str, str, str]] = set()
-    for place, new in enumerate(messages):
+    names_of_part: set[tuple[str, str, str]] = set()
+    for index, new in enumerate(messages):
         tenant = tenants.get(new.message.application)
         if tenant is None:
             continue
@@ -86,11 +86,11 @@ def _parts(
             names.add(("key", tenant.environment, new.key))
         if new.message.event_id is not None:
             names.add(("event", new.message.application, new.message.event_id))
-        if not seen.isdisjoint(names):
-            yield messages[start:place]
-            start = place
-            seen.clear()
-        seen |= names
+        if not names_of_part.isdisjoint(names):
+            yield messages[start:index]
+            start = index
+            names_of_part.clear()
+        names_of_part |= names
     yield messages[start:]
 
 
@@ -117,73 +117,75 @@ class _Decision:
 
     async def decide(self) -> list[Result]:
         """Check the application, key, event id and backlog of each message; return the results."""
-        for place, new in enumerate(self._messages):
+        for index, new in enumerate(self._messages):
             if new.message.application not in self._tenants:
-                self._results[place] = NotFound("application", new.message.application)
+                self._results[index] = NotFound("application", new.message.application)
         await self._take_keys()
         await self._take_event_ids()
-        for place, new in self._open():
-            self._results[place] = self._unless_full(new)
+        for index, new in self._undecided():
+            self._results[index] = self._unless_full(new)
         await self._give_back()
-        return [self._results[place] for place in range(len(self._messages))]
+        return [self._results[index] for index in range(len(self._messages))]
 
-    def _open(self) -> list[tuple[int, NewMessage]]:
+    def _undecided(self) -> list[tuple[int, NewMessage]]:
         """Return the messages without a result yet, with their places."""
-        left = enumerate(self._messages)
-        return [(place, new) for place, new in left if place not in self._results]
+        numbered = enumerate(self._messages)
+        return [(index, new) for index, new in numbered if index not in self._results]
 
     async def _take_keys(self) -> None:
-        wanted = {
-            place: (self._tenants[new.message.application].environment, new.key)
-            for place, new in self._open()
+        key_names = {
+            index: (self._tenants[new.message.application].environment, new.key)
+            for index, new in self._undecided()
             if new.key is not None
         }
-        for place in [place for place, name in wanted.items() if name in self._used]:
-            first = self._used[wanted.pop(place)]
-            self._answer(place, first.fingerprint, first.message)
-        if not wanted:
+        for index in [index for index, name in key_names.items() if name in self._used]:
+            first = self._used[key_names.pop(index)]
+            self._answer(index, first.fingerprint, first.message)
+        if not key_names:
             return
         new_keys = [
-            (*name, self._messages[place].fingerprint, *_named(self._messages[place].message))
-            for place, name in wanted.items()
+            (*name, self._messages[index].fingerprint, *_id_and_time(self._messages[index].message))
+            for index, name in key_names.items()
         ]
-        ours = await _taken(self._connection, "add_keys", rows.columns(new_keys, 5))
-        mine = {place for place in wanted if self._messages[place].message.id in ours}
-        self._keys = {place: wanted[place] for place in mine}
-        if others := {name: place for place, name in wanted.items() if place not in mine}:
+        owners = await _insert_names(self._connection, "add_keys", rows.columns(new_keys, 5))
+        own = {index for index in key_names if self._messages[index].message.id in owners}
+        self._keys = {index: key_names[index] for index in own}
+        if others := {name: index for index, name in key_names.items() if index not in own}:
             await self._answer_known(others)
 
-    def _answer(self, place: int, fingerprint: bytes, first: Message) -> None:
+    def _answer(self, index: int, fingerprint: bytes, first: Message) -> None:
         """Set the result for a known key: the first message if the request is the same."""
-        new = self._messages[place]
+        new = self._messages[index]
         if fingerprint == new.fingerprint:
-            self._results[place] = Accepted(first, repeated=True)
+            self._results[index] = Accepted(first, repeated=True)
         else:
-            self._results[place] = Conflict("message", new.key or "")
+            self._results[index] = Conflict("message", new.key or "")
 
-    async def _answer_known(self, places: dict[Name, int]) -> None:
-        names = rows.columns(list(places), 2)
+    async def _answer_known(self, index_of: dict[Name, int]) -> None:
+        names = rows.columns(list(index_of), 2)
         for row in await self._connection.fetch(SQL["add_known"], *names):
-            place = places.pop((row["key_environment"], row["known_key"]))
-            self._answer(place, row["fingerprint"], rows.message(row))
-        if places:  # these keys were swept between the two queries
+            index = index_of.pop((row["key_environment"], row["known_key"]))
+            self._answer(index, row["fingerprint"], rows.message(row))
+        if index_of:  # these keys were swept between the two queries
             raise Stale
 
     async def _take_event_ids(self) -> None:
-        wanted = {
-            place: (new.message.application, new.message.event_id)
-            for place, new in self._open()
+        event_names = {
+            index: (new.message.application, new.message.event_id)
+            for index, new in self._undecided()
             if new.message.event_id is not None
         }
-        if not wanted:
+        if not event_names:
             return
-        new_events = [(*name, self._messages[place].message.id) for place, name in wanted.items()]
-        ours = await _taken(self._connection, "add_events", rows.columns(new_events, 3))
-        for place, name in wanted.items():
-            if self._messages[place].message.id in ours:
-                self._events[place] = name
+        new_events = [
+            (*name, self._messages[index].message.id) for index, name in event_names.items()
+        ]
+        owners = await _insert_names(self._connection, "add_events", rows.columns(new_events, 3))
+        for index, name in event_names.items():
+            if self._messages[index].message.id in owners:
+                self._events[index] = name
             else:
-                self._results[place] = Conflict("message", name[1])
+                self._results[index] = Conflict("message", name[1])
 
     def _unless_full(self, new: NewMessage) -> Accepted | BacklogFull:
         message = new.message
@@ -192,30 +194,32 @@ class _Decision:
         if allowed is not None:
             if self._limited and tenant.waiting >= allowed:
                 return BacklogFull(message.application, allowed)
-            to = tenant.to(message, new.only)
-            tenant.waiting += sum(one.endpoint.standing is not Standing.DISABLED for one in to)
+            routes = tenant.to(message, new.only)
+            tenant.waiting += sum(
+                route.endpoint.standing is not Standing.DISABLED for route in routes
+            )
         return Accepted(message)
 
     async def _give_back(self) -> None:
         """Delete the keys and event ids of messages that were refused in the end."""
         refused = {
-            place for place, result in self._results.items() if not isinstance(result, Accepted)
+            index for index, result in self._results.items() if not isinstance(result, Accepted)
         }
         self._used |= {
-            name: self._messages[place]
-            for place, name in self._keys.items()
-            if place not in refused
+            name: self._messages[index]
+            for index, name in self._keys.items()
+            if index not in refused
         }
         for query, names in (
-            ("add_refused_keys", [name for place, name in self._keys.items() if place in refused]),
+            ("add_refused_keys", [name for index, name in self._keys.items() if index in refused]),
             (
                 "add_refused_events",
-                [name for place, name in self._events.items() if place in refused],
+                [name for index, name in self._events.items() if index in refused],
             ),
         ):
             if names:
                 await self._connection.execute(SQL[query], *rows.columns(names, 2))
 
 
-def _named(message: Message) -> tuple[str, float]:
+def _id_and_time(message: Message) -> tuple[str, float]:
     return message.id, message.accepted_at

@@ -11,9 +11,9 @@ from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.queries import SQL
 
-MOST_REMEMBERED = 20_000
+MOST_CACHED = 20_000
 """Applications in the cache; with more, the cache is cleared."""
-RESTLESS = 5.0
+RESTLESS_SECONDS = 5.0
 """Seconds in which `add` locks an application, after its endpoints changed during an `add`. So that
 call does not find them changed again and again."""
 
@@ -53,40 +53,40 @@ class Routes:
 
     def __init__(self, most_waiting: int | None = None) -> None:
         self._most_waiting = most_waiting
-        self._known: dict[str, tuple[int, list[Route]]] = {}
+        self._cache: dict[str, tuple[int, list[Route]]] = {}
         self._restless: dict[str, float] = {}
 
-    async def tenants(self, connection: Connection, wanted: set[str]) -> dict[str, Tenant]:
+    async def tenants(self, connection: Connection, applications: set[str]) -> dict[str, Tenant]:
         """Return those of these applications that exist."""
-        if held := [name for name in wanted if self._restless.get(name, 0.0) > _now()]:
-            await connection.fetch(SQL["add_held"], held)
-        found = {
+        if restless := [name for name in applications if self._restless.get(name, 0.0) > _now()]:
+            await connection.fetch(SQL["add_held"], restless)
+        tenants = {
             row["id"]: Tenant(
                 row["environment"], row["version"], row["most_waiting"], row["waiting"] or 0
             )
             for row in await connection.fetch(
-                SQL["add_applications"], list(wanted), self._most_waiting
+                SQL["add_applications"], list(applications), self._most_waiting
             )
         }
         unknown: dict[str, int] = {}
-        for name, tenant in found.items():
-            version, routes = self._known.get(name, (None, []))
+        for name, tenant in tenants.items():
+            version, routes = self._cache.get(name, (None, []))
             if version == tenant.version:
                 tenant.routes = routes
             else:
                 unknown[name] = tenant.version
         # Other calls may change the cache meanwhile, so this call uses its own result.
         for name, routes in (await self._look_up(connection, unknown)).items():
-            found[name].routes = routes
-        return found
+            tenants[name].routes = routes
+        return tenants
 
     def forget(self, applications: Iterable[str]) -> None:
         """Remove applications that just changed from the cache, and lock them in the next calls."""
         now = _now()
         self._restless = {name: until for name, until in self._restless.items() if until > now}
         for application in applications:
-            self._known.pop(application, None)
-            self._restless[application] = now + RESTLESS
+            self._cache.pop(application, None)
+            self._restless[application] = now + RESTLESS_SECONDS
 
     async def _look_up(
         self, connection: Connection, versions: dict[str, int]
@@ -96,10 +96,10 @@ class Routes:
             return routes
         for row in await connection.fetch(SQL["add_endpoints"], list(versions)):
             routes[row["application"]].append(Route(rows.endpoint(row), row["version"]))
-        if len(self._known) > MOST_REMEMBERED:
-            self._known.clear()
-        for application, found in routes.items():
-            self._known[application] = (versions[application], found)
+        if len(self._cache) > MOST_CACHED:
+            self._cache.clear()
+        for application, routes_of_application in routes.items():
+            self._cache[application] = (versions[application], routes_of_application)
         return routes
 
 

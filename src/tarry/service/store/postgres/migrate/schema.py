@@ -14,7 +14,7 @@ from tarry.service.store.postgres.queries import SQL
 log = logging.getLogger("tarry.service")
 
 STEPS = steps(__package__)
-WANTED = len(STEPS)
+NEWEST_VERSION = len(STEPS)
 
 
 class PostgresMigrator:
@@ -25,21 +25,21 @@ class PostgresMigrator:
 
     async def status(self) -> Status:
         """Return the schema's version and the pending steps."""
-        return await self._database.run(look)
+        return await self._database.run(read_status)
 
     async def up(self) -> Status:
         """Run all pending steps, all or none; wait for another process that does so."""
 
         async def climb(connection: Connection) -> Status:
-            found = await look(connection)
-            if not found.pending:
-                return found
+            current = await read_status(connection)
+            if not current.pending:
+                return current
             await connection.execute(SQL["up_patience"])
             (turn,) = await connection.fetch(SQL["up_turn"])
             if not turn["ours"]:
                 log.warning("another process changes the schema: waiting for it")
                 await connection.execute(SQL["up_lock"], timeout=math.inf)
-            before = await look(connection)
+            before = await read_status(connection)
             for step in before.pending:
                 # a step saves its own number; on a large table it can take long
                 await connection.execute(step.sql, timeout=math.inf)
@@ -58,7 +58,7 @@ async def open_migrator(url: str) -> AsyncIterator[PostgresMigrator]:
         await database.close()
 
 
-async def look(connection: Connection) -> Status:
+async def read_status(connection: Connection) -> Status:
     """Return the schema's status; a database without the schema is at version 0."""
     (row,) = await connection.fetch(SQL["status_known"])
     if not row["known"]:
@@ -69,7 +69,7 @@ async def look(connection: Connection) -> Status:
 
 async def require(connection: Connection) -> int:
     """Return the schema's version; SchemaMismatch if it is not the one this tarry works with."""
-    found = await look(connection)
-    if found.pending:
-        raise SchemaMismatch(found.found, WANTED)
-    return found.found
+    current = await read_status(connection)
+    if current.pending:
+        raise SchemaMismatch(current.found, NEWEST_VERSION)
+    return current.found

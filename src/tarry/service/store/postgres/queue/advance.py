@@ -17,7 +17,7 @@ from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.reading.lane_search import first_since
 from tarry.service.store.postgres.retention.old_partition import staying
 
-LOOKED_AT = 5
+ROWS_READ_PER_CHANGE = 5
 """How many rows one piece reads for each row that it may change: it locks shards meanwhile."""
 
 
@@ -29,7 +29,7 @@ async def do_piece(connection: Connection, task: Task, now: float, limit: int) -
         case Work.DISCARD:
             return await _discard(connection, task, now, limit)
         case Work.REPLAY_MISSING | Work.BULK_REPLAY:
-            return await _replay_wanted(connection, task, now, limit)
+            return await _replay_messages(connection, task, now, limit)
         case Work.PURGE_CONTENT:
             return await _purge(connection, task, limit)
         case Work.APP_STATS | Work.EVENT_TYPE_STATS:
@@ -39,39 +39,41 @@ async def do_piece(connection: Connection, task: Task, now: float, limit: int) -
 
 
 async def _recover(connection: Connection, task: Task, now: float, limit: int) -> Piece:
-    found, piece = await _behind(connection, "advance_failed", task, limit, STUCK)
-    ended = sum(rows.STATES[row["state"]] is State.FAILED for row in found)
-    await _again(connection, task, [row["seq"] for row in found], ended, now)
+    deliveries, piece = await _next_deliveries(connection, "advance_failed", task, limit, STUCK)
+    ended = sum(rows.STATES[row["state"]] is State.FAILED for row in deliveries)
+    await _make_ready(connection, task, [row["seq"] for row in deliveries], ended, now)
     return piece
 
 
 async def _discard(connection: Connection, task: Task, now: float, limit: int) -> Piece:
-    found, piece = await _behind(connection, "advance_live", task, limit, LIVE)
+    deliveries, piece = await _next_deliveries(connection, "advance_live", task, limit, LIVE)
     await connection.execute(SQL["advance_resends"], task.lane)
-    seqs = [row["seq"] for row in found]
+    seqs = [row["seq"] for row in deliveries]
     if seqs:
         await connection.execute(SQL["advance_discarded"], task.lane, seqs, Reason.DISCARDED, now)
         await connection.execute(SQL["add_ended"], [task.lane], [len(seqs)])
     return piece
 
 
-async def _replay_wanted(connection: Connection, task: Task, now: float, limit: int) -> Piece:
-    wanted = task.replays
-    looked = await connection.fetch(
+async def _replay_messages(connection: Connection, task: Task, now: float, limit: int) -> Piece:
+    replay_filter = task.replays
+    candidates = await connection.fetch(
         SQL["advance_wanted"],
         task.lane,
-        *_place(task),
-        limit * LOOKED_AT,
+        *_bounds(task),
+        limit * ROWS_READ_PER_CHANGE,
         now,
-        wanted.status_class is not None,
+        replay_filter.status_class is not None,
     )
-    fitting = [{**row, "concerned": row["concerned"] and _fits(wanted, row)} for row in looked]
-    concerned, piece = _concerned(fitting, _behind_message, task, limit)
-    done = await _replay(connection, task, concerned, wanted.states, now)
+    fitting = [
+        {**row, "concerned": row["concerned"] and _fits(replay_filter, row)} for row in candidates
+    ]
+    concerned, piece = _choose(fitting, _cursor_of_message, task, limit)
+    done = await _replay(connection, task, concerned, replay_filter.states, now)
     return replace(piece, done=done)
 
 
-def _fits(wanted: ReplayFilter, row: rows.Row) -> bool:
+def _fits(replay_filter: ReplayFilter, row: rows.Row) -> bool:
     message = Message(
         id=row["id"],
         application="",
@@ -82,7 +84,7 @@ def _fits(wanted: ReplayFilter, row: rows.Row) -> bool:
         accepted_at=0.0,
     )
     state = None if row["state"] is None else rows.STATES[row["state"]]
-    return wanted.fits(message, SoFar(state, row["status_class"]))
+    return replay_filter.fits(message, SoFar(state, row["status_class"]))
 
 
 async def _replay(
@@ -93,25 +95,27 @@ async def _replay(
     now: float,
 ) -> int:
     """Make deliveries in these states ready, and add missing ones; return how many in all."""
-    placed = await _there(connection, task, [row["id"] for row in concerned])
-    found = [row for row in concerned if row["id"] in placed]
-    known = [row["seq"] for row in found if row["seq"] is not None]
-    missing = [row["id"] for row in found if not placed[row["id"]]]
-    still = await connection.fetch(SQL["advance_kept"], task.lane, known, list(states))
-    ended = sum(rows.STATES[row["state"]] not in LIVE for row in still)
-    await _again(connection, task, [row["seq"] for row in still], ended, now)
+    in_lane = await _staying_messages(connection, task, [row["id"] for row in concerned])
+    staying_rows = [row for row in concerned if row["id"] in in_lane]
+    seqs = [row["seq"] for row in staying_rows if row["seq"] is not None]
+    missing = [row["id"] for row in staying_rows if not in_lane[row["id"]]]
+    replayable = await connection.fetch(SQL["advance_kept"], task.lane, seqs, list(states))
+    ended = sum(rows.STATES[row["state"]] not in LIVE for row in replayable)
+    await _make_ready(connection, task, [row["seq"] for row in replayable], ended, now)
     await _deliver(connection, task, missing, now)
-    return len(still) + len(missing)
+    return len(replayable) + len(missing)
 
 
-async def _there(connection: Connection, task: Task, messages: Sequence[str]) -> dict[str, bool]:
+async def _staying_messages(
+    connection: Connection, task: Task, messages: Sequence[str]
+) -> dict[str, bool]:
     """Return the messages that cannot be removed before the commit, and if each is in the lane."""
-    stays = await staying(connection, messages)
-    there = await connection.fetch(SQL["advance_there"], sorted(stays), task.lane)
-    return {row["id"]: row["placed"] for row in there}
+    staying_ids = await staying(connection, messages)
+    message_rows = await connection.fetch(SQL["advance_there"], sorted(staying_ids), task.lane)
+    return {row["id"]: row["placed"] for row in message_rows}
 
 
-async def _again(
+async def _make_ready(
     connection: Connection, task: Task, seqs: Sequence[int], ended: int, now: float
 ) -> None:
     """Make deliveries ready as if they were new; `ended` of them had ended."""
@@ -127,65 +131,71 @@ async def _deliver(connection: Connection, task: Task, messages: Sequence[str], 
         return
     added, woken = await _take(connection, task.lane, len(messages))
     seqs = range(added + 1, added + 1 + len(messages))
-    fresh = [
+    new_rows = [
         (task.lane, seq, message, State.READY, Reason.REPLAYED, None, now, None)
         for seq, message in zip(seqs, messages, strict=True)
     ]
-    await insert_many(connection, "add_deliveries", "delivery", DELIVERY, fresh)
+    await insert_many(connection, "add_deliveries", "delivery", DELIVERY, new_rows)
     await connection.execute(SQL["advance_placed"], task.lane, messages, list(seqs))
     await tell(connection, woken)
 
 
 async def _purge(connection: Connection, task: Task, limit: int) -> Piece:
-    looked = await connection.fetch(SQL["advance_payloads"], *_place(task), limit * LOOKED_AT)
-    concerned, piece = _concerned(looked, _behind_message, task, limit)
+    candidates = await connection.fetch(
+        SQL["advance_payloads"], *_bounds(task), limit * ROWS_READ_PER_CHANGE
+    )
+    concerned, piece = _choose(candidates, _cursor_of_message, task, limit)
     expunged = await connection.fetch(SQL["advance_expunged"], [row["id"] for row in concerned])
     return replace(piece, done=len(expunged))
 
 
-async def _behind(
+async def _next_deliveries(
     connection: Connection, query: str, task: Task, limit: int, states: Collection[State]
 ) -> tuple[list[rows.Row], Piece]:
     """Return the deliveries that this piece changes, locked until the commit."""
     if not task.cursor:  # the task starts: skip the deliveries from before its time range
         first = await first_since(connection.fetch, task.lane, task.since)
         task = replace(task, cursor=str(first - 1))
-    looked = await connection.fetch(
-        SQL[query], task.lane, int(task.cursor), task.since, task.end, limit * LOOKED_AT
+    candidates = await connection.fetch(
+        SQL[query], task.lane, int(task.cursor), task.since, task.end, limit * ROWS_READ_PER_CHANGE
     )
-    concerned, piece = _concerned(looked, lambda row: str(row["seq"]), task, limit)
+    concerned, piece = _choose(candidates, lambda row: str(row["seq"]), task, limit)
     if State.FAILED in states:  # they become live again, so their messages must stay
-        there = await _there(connection, task, [row["message"] for row in concerned])
-        concerned = [row for row in concerned if row["message"] in there]
+        staying_ids = await _staying_messages(
+            connection, task, [row["message"] for row in concerned]
+        )
+        concerned = [row for row in concerned if row["message"] in staying_ids]
     seqs = [row["seq"] for row in concerned]
-    kept = await connection.fetch(SQL["advance_kept"], task.lane, seqs, list(states))
-    return list(kept), replace(piece, done=len(kept))
+    locked = await connection.fetch(SQL["advance_kept"], task.lane, seqs, list(states))
+    return list(locked), replace(piece, done=len(locked))
 
 
-def _concerned(
-    looked: Sequence[rows.Row], cursor: Callable[[rows.Row], str], task: Task, limit: int
+def _choose(
+    candidates: Sequence[rows.Row], cursor_of: Callable[[rows.Row], str], task: Task, limit: int
 ) -> tuple[list[rows.Row], Piece]:
     """Return the rows that are to be changed, at most `limit` of them, and the piece."""
-    concerned = [row for row in looked if row["concerned"]][:limit]
+    concerned = [row for row in candidates if row["concerned"]][:limit]
     if len(concerned) == limit:
-        return concerned, Piece(limit, cursor(concerned[-1]), last=False)
-    reached = cursor(looked[-1]) if looked else task.cursor
-    return concerned, Piece(len(concerned), reached, last=len(looked) < limit * LOOKED_AT)
+        return concerned, Piece(limit, cursor_of(concerned[-1]), last=False)
+    reached = cursor_of(candidates[-1]) if candidates else task.cursor
+    return concerned, Piece(
+        len(concerned), reached, last=len(candidates) < limit * ROWS_READ_PER_CHANGE
+    )
 
 
-def _place(task: Task) -> tuple[str, float, str, float]:
+def _bounds(task: Task) -> tuple[str, float, str, float]:
     """Return the application, the message to continue after, and the end of the time range."""
     return task.application, *task.place, task.end
 
 
-def _behind_message(row: rows.Row) -> str:
+def _cursor_of_message(row: rows.Row) -> str:
     return behind(row["accepted_at"], row["id"])
 
 
-async def _take(connection: Connection, lane: int, many: int) -> tuple[int, list[int]]:
-    """Take `many` sequence numbers of a lane, and wake it if it rests.
+async def _take(connection: Connection, lane: int, count: int) -> tuple[int, list[int]]:
+    """Take `count` sequence numbers of a lane, and wake it if it rests.
 
     Returns the last number before these, and the lanes whose owners must be notified.
     """
-    (row,) = await connection.fetch(SQL["add_lanes"], [lane], [many], [True])
+    (row,) = await connection.fetch(SQL["add_lanes"], [lane], [count], [True])
     return int(row["added"]), [lane] if row["woken"] else []

@@ -36,22 +36,20 @@ class PostgresQueue(Part):
 
     async def renew(self, worker: str, leases: Sequence[Lease], *, length: float) -> list[Lease]:
         """Extend the leases; return those that are still owned."""
-        named = [(lease.shard, lease.epoch) for lease in leases if lease.worker == worker]
+        own = [(lease.shard, lease.epoch) for lease in leases if lease.worker == worker]
         hit("renew.before")
-        kept = await self._database.urgent(SQL["renew"], worker, *rows.columns(named, 2), length)
+        renewed = await self._database.urgent(SQL["renew"], worker, *rows.columns(own, 2), length)
         hit("renew.after")
-        owned = {row["number"] for row in kept}
+        owned = {row["number"] for row in renewed}
         return [
-            lease
-            for lease in leases
-            if (lease.shard, lease.epoch) in named and lease.shard in owned
+            lease for lease in leases if (lease.shard, lease.epoch) in own and lease.shard in owned
         ]
 
     async def release(self, leases: Sequence[Lease]) -> None:
         """Give shards back."""
-        named = [(lease.shard, lease.epoch, lease.worker) for lease in leases]
+        lease_rows = [(lease.shard, lease.epoch, lease.worker) for lease in leases]
         hit("release.before")
-        await self._database.execute(SQL["release"], *rows.columns(named, 3))
+        await self._database.execute(SQL["release"], *rows.columns(lease_rows, 3))
         hit("release.after")
 
     async def server(self) -> Server:
@@ -63,16 +61,16 @@ class PostgresQueue(Part):
 
     async def awake(self, shards: Sequence[int]) -> list[int]:
         """Return the lanes of these shards that are not at rest."""
-        found = await self._database.fetch(SQL["awake"], list(shards))
-        return [row["number"] for row in found]
+        lane_rows = await self._database.fetch(SQL["awake"], list(shards))
+        return [row["number"] for row in lane_rows]
 
     async def woken(self, leases: Sequence[Lease]) -> list[int]:
         """Return the lanes of these shards that were woken since the last call, each once."""
-        named = [(lease.shard, lease.epoch, lease.worker) for lease in leases]
+        lease_rows = [(lease.shard, lease.epoch, lease.worker) for lease in leases]
         hit("woken.before")
-        found = await self._database.execute(SQL["woken"], *rows.columns(named, 3))
+        wake_ups = await self._database.execute(SQL["woken"], *rows.columns(lease_rows, 3))
         hit("woken.after")
-        return sorted({row["lane"] for row in found})
+        return sorted({row["lane"] for row in wake_ups})
 
     def listen(self, nudge: Nudge) -> None:
         """Call `nudge()` soon after a lane was woken or a row was added to the outbox."""
@@ -84,14 +82,14 @@ class PostgresQueue(Part):
         """Put lanes to rest that have nothing to send, or let lanes doze; return their numbers."""
         if not lanes:
             return set()
-        query, named = SQL["rest_doze" if doze else "rest"], list(leases)
+        query, lease_list = SQL["rest_doze" if doze else "rest"], list(leases)
 
         async def let(connection: Connection) -> set[int]:
-            good = await held(connection, lanes, named)
+            epochs = await held(connection, lanes, lease_list)
             # `add` locks the lane's row until its commit. So a new delivery is either visible by
             # now, or it comes later and finds the lane at rest.
-            await connection.fetch(SQL["rest_lock"], list(good))
-            resting = await connection.fetch(query, list(good), [lanes[lane] for lane in good])
+            await connection.fetch(SQL["rest_lock"], list(epochs))
+            resting = await connection.fetch(query, list(epochs), [lanes[lane] for lane in epochs])
             hit("rest.before")
             return {row["number"] for row in resting}
 
@@ -103,19 +101,19 @@ class PostgresQueue(Part):
 
     async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
         """Return these lanes, without lanes that are gone."""
-        found = await self._database.fetch(SQL["lanes"], list(lanes))
-        return [rows.lane(row) for row in found]
+        lane_rows = await self._database.fetch(SQL["lanes"], list(lanes))
+        return [rows.lane(row) for row in lane_rows]
 
     async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
         """Return deliveries that these lanes can send next."""
         fetched = Fetched([], {}, {}, {})
         if not wants:
             return fetched
-        asked = [
+        want_rows = [
             (want.lane, want.stream, want.limit, want.after, want.before, want.due_after)
             for want in wants
         ]
-        columns = rows.columns(asked, 6)
+        columns = rows.columns(want_rows, 6)
         for row in await self._database.fetch(SQL["fetch"], *columns, now, most_bytes):
             fetched.added[row["lane"]] = row["added"]
             fetched.versions[row["lane"]] = row["version"]
@@ -147,9 +145,9 @@ class PostgresQueue(Part):
 
     async def origins(self, names: Sequence[str]) -> list[bytes]:
         """Return the record saved by `learn` for each of these origins."""
-        found = await self._database.fetch(SQL["origins"], list(names))
-        known = {row["origin"]: bytes(row["known"]) for row in found}
-        return [known.get(name, b"") for name in names]
+        origin_rows = await self._database.fetch(SQL["origins"], list(names))
+        records = {row["origin"]: bytes(row["known"]) for row in origin_rows}
+        return [records.get(name, b"") for name in names]
 
     async def learn(
         self, origins: Mapping[str, bytes], *, expected: Mapping[str, bytes] = NO_RECORDS
@@ -160,12 +158,14 @@ class PostgresQueue(Part):
         texts = [*origins.values()]
         before = [expected.get(name) for name in origins]
         hit("learn.before")
-        found = await self._database.execute(SQL["learn"], [*origins], texts, before)
+        saved_rows = await self._database.execute(SQL["learn"], [*origins], texts, before)
         hit("learn.after")
-        replaced = {row["origin"] for row in found}
-        left = [name for name in origins if name not in replaced]
-        return dict(zip(left, await self.origins(left), strict=True)) if left else {}
+        replaced = {row["origin"] for row in saved_rows}
+        not_replaced = [name for name in origins if name not in replaced]
+        if not not_replaced:
+            return {}
+        return dict(zip(not_replaced, await self.origins(not_replaced), strict=True))
 
 
-def _sorted(found: list[rows.Row]) -> list[rows.Row]:
-    return sorted(found, key=lambda row: row["number"])
+def _sorted(shard_rows: list[rows.Row]) -> list[rows.Row]:
+    return sorted(shard_rows, key=lambda row: row["number"])

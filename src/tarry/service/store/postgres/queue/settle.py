@@ -29,34 +29,34 @@ class PostgresSettle(Part):
         """Save the outcomes of deliveries, their attempts, and changes of lanes."""
         if not settlements and not changes:
             return []
-        given = list(leases)
+        lease_list = list(leases)
         late = False
 
         async def write(connection: Connection) -> list[bool]:
             nonlocal late
             lanes = {settlement.lane for settlement in settlements}
-            good = await held(connection, lanes | {change.lane for change in changes}, given)
-            allowed = [change for change in changes if good.get(change.lane) == change.epoch]
+            epochs = await held(connection, lanes | {change.lane for change in changes}, lease_list)
+            allowed = [change for change in changes if epochs.get(change.lane) == change.epoch]
             endpoints = await _standing(connection, allowed)
             known = [change.lane for change in allowed if change.known is not None]
             sent = [
-                (place, one)
-                for place, one in enumerate(settlements)
-                if good.get(one.lane) == one.epoch
+                (index, settlement)
+                for index, settlement in enumerate(settlements)
+                if epochs.get(settlement.lane) == settlement.epoch
             ]
             try:
                 done = await _settle(connection, sent, standing=endpoints, known=known, late=late)
             except Stale:
                 late = True
                 raise
-            made = [place in done for place in range(len(settlements))]
+            applied = [index in done for index in range(len(settlements))]
             await _change(connection, allowed, endpoints)
             hit("settle.before")
-            return made
+            return applied
 
-        made = await self._database.run(write)
+        applied = await self._database.run(write)
         hit("settle.after")
-        return made
+        return applied
 
 
 async def _settle(
@@ -67,100 +67,113 @@ async def _settle(
     known: Collection[int],
     late: bool,
 ) -> set[int]:
-    """Apply settlements, given with their places; return the places of the applied ones.
+    """Apply settlements, given with their indexes; return the indexes of the applied ones.
 
     The lanes in `standing` and `known` change further later: their rows are locked here, in the
     order of locks. Attempts that come too `late`, after their delivery has ended, are rare. If
     there is one, this raises Stale and runs again, with all deliveries locked first.
     """
-    beside = [(place, one) for place, one in sent if isinstance(one, Settlement)]
-    beside.sort(key=lambda placed: (placed[1].lane, placed[1].seq))
-    rounds = in_rounds(beside)
-    asked = [(place, one) for place, one in sent if isinstance(one, Resent)]
-    there = await _places(connection, [one for _, one in asked])
-    absent = {lane for (lane, _), seq in there.items() if seq == 0}
-    hold = late or bool(there) or bool(standing) or len(rounds) > 1
-    if hold:
-        told = {(one.lane, one.seq) for batch in rounds for _, one in batch}
-        told |= {(lane, seq) for (lane, _), seq in there.items()}
-        await connection.execute(SQL["settle_hold"], *rows.columns(told, 2))
-        await connection.execute(SQL["settle_lanes"], [*standing, *absent])
-    taken = await _take_away(connection, asked)
-    also = absent.union(known, *({one.lane for _, one in batch} for batch in rounds[1:]))
-    done = {place for place, _ in taken}
-    kept = [one.attempt for _, one in taken]
-    for batch in rounds or ([[]] if also else []):
-        done |= await _settled(connection, batch, also)
-        missed = [one for place, one in batch if place not in done and one.attempt is not None]
-        if missed and not hold:
+    settlements = [(index, item) for index, item in sent if isinstance(item, Settlement)]
+    settlements.sort(key=lambda placed: (placed[1].lane, placed[1].seq))
+    rounds = in_rounds(settlements)
+    resends = [(index, item) for index, item in sent if isinstance(item, Resent)]
+    seqs = await _seqs(connection, [resent for _, resent in resends])
+    lacking = {lane for (lane, _), seq in seqs.items() if seq == 0}
+    locks_first = late or bool(seqs) or bool(standing) or len(rounds) > 1
+    if locks_first:
+        await _lock_deliveries(connection, settlements, seqs)
+        await connection.execute(SQL["settle_lanes"], [*standing, *lacking])
+    taken = await _delete_resends(connection, resends)
+    changed_later = lacking.union(known, (item.lane for batch in rounds[1:] for _, item in batch))
+    done = {index for index, _ in taken}
+    attempts = [resent.attempt for _, resent in taken]
+    for batch in rounds or ([[]] if changed_later else []):
+        done |= await _settle_batch(connection, batch, changed_later)
+        missed = [item for index, item in batch if index not in done and item.attempt is not None]
+        if missed and not locks_first:
             raise Stale
-        kept += [one.attempt for place, one in batch if place in done and one.attempt is not None]
-        kept += await _late(connection, missed)
-    resent = [one for _, one in taken]
-    await _add_missing(connection, _missing(resent, there))
-    await _arrive(connection, resent)
-    await keep_attempts(connection, kept)
+        attempts += [item.attempt for index, item in batch if index in done and item.attempt]
+        attempts += await _save_late_tries(connection, missed)
+    removed = [resent for _, resent in taken]
+    await _add_missing(connection, _missing(removed, seqs))
+    await _arrive(connection, removed)
+    await save_attempts(connection, attempts)
     return done
 
 
-async def _settled(
-    connection: Connection, batch: Sequence[Placed], also: Collection[int]
+async def _lock_deliveries(
+    connection: Connection, settlements: Sequence[Placed], seqs: Mapping[tuple[int, str], int]
+) -> None:
+    """Lock the deliveries that settlements and resends change; `seqs` has those of resends."""
+    deliveries = {(settlement.lane, settlement.seq) for _, settlement in settlements}
+    deliveries |= {(lane, seq) for (lane, _), seq in seqs.items()}
+    await connection.execute(SQL["settle_hold"], *rows.columns(deliveries, 2))
+
+
+async def _settle_batch(
+    connection: Connection, batch: Sequence[Placed], changed_later: Collection[int]
 ) -> set[int]:
-    """Settle deliveries, in order; return the places of the settled ones."""
-    told = [
+    """Settle deliveries, in order; return the indexes of the settled ones.
+
+    The lanes in `changed_later` change later in this transaction, so they are locked here too.
+    """
+    settlement_rows = [
         (
-            one.lane,
-            one.seq,
-            one.message,
-            one.tries,
-            one.state,
-            one.reason,
-            one.attempts,
-            int(one.attempt is not None),
-            one.due_at,
-            one.memory,
-            one.ended_at,
+            settlement.lane,
+            settlement.seq,
+            settlement.message,
+            settlement.tries,
+            settlement.state,
+            settlement.reason,
+            settlement.attempts,
+            int(settlement.attempt is not None),
+            settlement.due_at,
+            settlement.memory,
+            settlement.ended_at,
         )
-        for _, one in batch
+        for _, settlement in batch
     ]
-    changed = await connection.fetch(SQL["settle"], *rows.columns(told, 11), list(also))
+    columns = rows.columns(settlement_rows, 11)
+    changed = await connection.fetch(SQL["settle"], *columns, list(changed_later))
     return {batch[row["place"]][0] for row in changed}
 
 
-async def _late(connection: Connection, missed: Sequence[Settlement]) -> list[Attempt]:
+async def _save_late_tries(connection: Connection, missed: Sequence[Settlement]) -> list[Attempt]:
     """Count tries of deliveries that ended meanwhile; return their attempts, to be saved."""
-    tried = [(one, one.attempt) for one in missed if one.attempt is not None]
+    tried = [(item, item.attempt) for item in missed if item.attempt is not None]
     if not tried:
         return []
-    told = [(one.lane, one.seq, one.message, one.tries) for one, _ in tried]
-    found = await connection.fetch(SQL["settle_late"], *rows.columns(told, 4))
-    return [tried[row["place"]][1] for row in found]
+    tried_rows = [(item.lane, item.seq, item.message, item.tries) for item, _ in tried]
+    late_rows = await connection.fetch(SQL["settle_late"], *rows.columns(tried_rows, 4))
+    return [tried[row["place"]][1] for row in late_rows]
 
 
-async def keep_attempts(connection: Connection, attempts: Sequence[Attempt]) -> None:
+async def save_attempts(connection: Connection, attempts: Sequence[Attempt]) -> None:
     """Save attempts."""
-    told = [rows.from_attempt(attempt) for attempt in attempts]
-    await insert_many(connection, "settle_attempts", "attempt", Attempt.__struct_fields__, told)
+    attempt_rows = [rows.from_attempt(attempt) for attempt in attempts]
+    await insert_many(
+        connection, "settle_attempts", "attempt", Attempt.__struct_fields__, attempt_rows
+    )
 
 
 async def _change(
     connection: Connection, changes: Sequence[Change], endpoints: Mapping[int, Endpoint]
 ) -> None:
-    known = {change.lane: change.known for change in changes if change.known is not None}
-    if known:
-        told = [
+    learned = {change.lane: change.known for change in changes if change.known is not None}
+    if learned:
+        known_rows = [
             (
                 lane,
-                one.pace,
-                one.origin,
-                one.accepted_at,
-                one.failing_since,
-                one.failures,
-                one.warned,
+                known.pace,
+                known.origin,
+                known.accepted_at,
+                known.failing_since,
+                known.failures,
+                known.warned,
             )
-            for lane, one in known.items()
+            for lane, known in learned.items()
         ]
-        await connection.execute(SQL["settle_known"], *rows.columns(told, 7))
+        await connection.execute(SQL["settle_known"], *rows.columns(known_rows, 7))
     await _stand(connection, changes, endpoints)
     notices = [rows.from_notice(notice) for change in changes for notice in change.notices]
     if notices:
@@ -176,8 +189,8 @@ async def _standing(connection: Connection, changes: Sequence[Change]) -> dict[i
     if not lanes:
         return {}
     await connection.execute(SQL["settle_applications"], lanes)
-    found = await connection.fetch(SQL["settle_standing"], lanes)
-    return {row["lane"]: rows.endpoint(row) for row in found}
+    endpoint_rows = await connection.fetch(SQL["settle_standing"], lanes)
+    return {row["lane"]: rows.endpoint(row) for row in endpoint_rows}
 
 
 async def _stand(
@@ -199,61 +212,63 @@ PlacedResend = tuple[int, Resent]
 """A resend and its index among all settlements of the call."""
 
 
-async def _take_away(connection: Connection, batch: Sequence[PlacedResend]) -> list[PlacedResend]:
+async def _delete_resends(
+    connection: Connection, batch: Sequence[PlacedResend]
+) -> list[PlacedResend]:
     """Delete the resends that were sent; return those that still existed, in order."""
     if not batch:
         return []
-    first = {(one.lane, one.resend): (place, one) for place, one in reversed(batch)}
-    gone = await connection.fetch(SQL["settle_resent"], *rows.columns(list(first), 2))
-    return sorted(first[row["lane"], row["id"]] for row in gone)
+    first = {(resent.lane, resent.resend): (index, resent) for index, resent in reversed(batch)}
+    deleted = await connection.fetch(SQL["settle_resent"], *rows.columns(list(first), 2))
+    return sorted(first[row["lane"], row["id"]] for row in deleted)
 
 
-async def _places(connection: Connection, made: Sequence[Resent]) -> dict[tuple[int, str], int]:
+async def _seqs(connection: Connection, resends: Sequence[Resent]) -> dict[tuple[int, str], int]:
     """Return the sequence numbers of the messages' deliveries in their lanes, 0 if there is none.
 
     The messages are locked until the commit.
     """
-    first = _by_delivery(made)
+    first = _by_delivery(resends)
     if not first:
         return {}
-    found = await connection.fetch(SQL["settle_places"], *rows.columns(list(first), 2))
-    return {(row["lane"], row["message"]): row["seq"] or 0 for row in found}
+    seq_rows = await connection.fetch(SQL["settle_places"], *rows.columns(list(first), 2))
+    return {(row["lane"], row["message"]): row["seq"] or 0 for row in seq_rows}
 
 
-def _missing(made: Sequence[Resent], known: Mapping[tuple[int, str], int]) -> list[Resent]:
+def _missing(resends: Sequence[Resent], seqs: Mapping[tuple[int, str], int]) -> list[Resent]:
     """Return those whose message has no delivery in the lane."""
-    return [one for key, one in _by_delivery(made).items() if known.get(key) == 0]
+    return [resent for key, resent in _by_delivery(resends).items() if seqs.get(key) == 0]
 
 
-async def _add_missing(connection: Connection, new: Sequence[Resent]) -> None:
+async def _add_missing(connection: Connection, resends: Sequence[Resent]) -> None:
     """Add ended deliveries for messages that had none in the lane."""
-    if not new:
+    if not resends:
         return
-    many = Counter(one.lane for one in new)
-    lanes = list(many), list(many.values())
-    taken = await connection.fetch(SQL["add_lanes"], *lanes, [False] * len(many))
-    last = {row["number"]: row["added"] for row in taken}
-    told = []
-    for one in new:
-        last[one.lane] += 1
-        left = one.delivery(last[one.lane])
-        ended = (left.state, left.reason, left.tries, left.accepted_at, left.ended_at)
-        told.append((left.lane, left.seq, left.message, *ended))
-    await connection.execute(SQL["settle_added"], *rows.columns(told, 8))
+    added = Counter(resent.lane for resent in resends)
+    lanes = list(added), list(added.values())
+    lane_rows = await connection.fetch(SQL["add_lanes"], *lanes, [False] * len(added))
+    last = {row["number"]: row["added"] for row in lane_rows}
+    delivery_rows = []
+    for resent in resends:
+        last[resent.lane] += 1
+        new = resent.delivery(last[resent.lane])
+        outcome = (new.state, new.reason, new.tries, new.accepted_at, new.ended_at)
+        delivery_rows.append((new.lane, new.seq, new.message, *outcome))
+    await connection.execute(SQL["settle_added"], *rows.columns(delivery_rows, 8))
     await connection.execute(SQL["add_ended"], *lanes)
 
 
-async def _arrive(connection: Connection, made: Sequence[Resent]) -> None:
+async def _arrive(connection: Connection, resends: Sequence[Resent]) -> None:
     """Mark FAILED or SKIPPED deliveries as DELIVERED if the resend was accepted."""
-    first = _by_delivery([one for one in made if one.arrived])
+    first = _by_delivery([resent for resent in resends if resent.arrived])
     if first:
-        arrived = [(lane, message, one.attempt.at) for (lane, message), one in first.items()]
+        arrived = [(lane, message, resent.attempt.at) for (lane, message), resent in first.items()]
         await connection.execute(SQL["settle_arrived"], *rows.columns(arrived, 3))
 
 
-def _by_delivery(made: Sequence[Resent]) -> dict[tuple[int, str], Resent]:
+def _by_delivery(resends: Sequence[Resent]) -> dict[tuple[int, str], Resent]:
     """Return the first resend of each delivery, in order."""
     first: dict[tuple[int, str], Resent] = {}
-    for one in made:
-        first.setdefault((one.lane, one.attempt.message), one)
+    for resent in resends:
+        first.setdefault((resent.lane, resent.attempt.message), resent)
     return first

@@ -35,24 +35,24 @@ class PostgresTasks(RecordsByKind, Part):
         async def add(connection: Connection) -> Task:
             await connection.fetch(SQL["advance"], task.id)  # tasks are locked before lanes
             await rouse(connection, lanes)
-            standing = task
+            result = task
             if most_pending is not None:
-                standing = await _standing_for(connection, task, most_pending)
-            if standing is task:
+                result = await _standing_for(connection, task, most_pending)
+            if result is task:
                 await put_tasks(connection, [task])
             await tell(connection, lanes)
             hit("task.before")
-            return standing
+            return result
 
         added = await self._database.run(add)
         hit("task.after")
         return added
 
     async def _task(self, environment: str, task: str) -> Task:
-        found = await self._database.fetch(SQL["get_task"], task)
-        if not found or found[0]["environment"] != environment:
+        task_rows = await self._database.fetch(SQL["get_task"], task)
+        if not task_rows or task_rows[0]["environment"] != environment:
             raise NotFound("task", task)
-        return rows.task(found[0])
+        return rows.task(task_rows[0])
 
     async def _tasks_of(self, application: str) -> list[Task]:
         """Return an application's tasks, newest first."""
@@ -68,8 +68,10 @@ class PostgresTasks(RecordsByKind, Part):
         after: Tenant = FIRST_TENANT,
     ) -> Task | None:
         """Return the oldest unfinished task of these kinds, of the next tenant in these shards."""
-        found = await self._database.fetch(SQL["next_task"], list(shards), sorted(works), *after)
-        return rows.task(found[0]) if found else None
+        task_rows = await self._database.fetch(
+            SQL["next_task"], list(shards), sorted(works), *after
+        )
+        return rows.task(task_rows[0]) if task_rows else None
 
     async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
         """Do a task for at most `limit` more deliveries."""
@@ -79,7 +81,7 @@ class PostgresTasks(RecordsByKind, Part):
             if stored is None or stored.finished_at is not None:
                 return stored or task
             moved = stored.after(await do_piece(connection, stored, now, limit), now)
-            await _note(connection, moved)
+            await _save_progress(connection, moved)
             hit("advance.before")
             return moved
 
@@ -97,7 +99,7 @@ class PostgresTasks(RecordsByKind, Part):
             if stored is None or stored.finished_at is not None:
                 return stored or task
             ended = stored.finished(result, now)
-            await _note(connection, ended)
+            await _save_progress(connection, ended)
             return ended
 
         return await self._database.run(do)
@@ -109,30 +111,30 @@ async def _standing_for(connection: Connection, new: Task, most: int) -> Task:
     A replay whose first piece is running has already read its deliveries. Its row is locked, so
     the query skips it, and it covers nothing.
     """
-    asked = (new.lane, sorted(REPLAYS))
-    known = await connection.fetch(SQL["add_task_known"], *asked)
-    ((pending,),) = await connection.fetch(SQL["add_task_pending"], *asked)
-    return standing_for(new, map(rows.task, known), pending=pending, most=most)
+    parameters = (new.lane, sorted(REPLAYS))
+    task_rows = await connection.fetch(SQL["add_task_known"], *parameters)
+    ((pending,),) = await connection.fetch(SQL["add_task_pending"], *parameters)
+    return standing_for(new, map(rows.task, task_rows), pending=pending, most=most)
 
 
 async def _held(connection: Connection, task: Task, lease: Lease) -> Task | None:
     """Return the task as it is stored, locked until the commit; None under a stale lease."""
     shard = shard_of(task.application)
-    named = (lease.shard, lease.epoch, lease.worker)
-    if shard != lease.shard or not await connection.fetch(SQL["advance_held"], *named):
+    lease_row = (lease.shard, lease.epoch, lease.worker)
+    if shard != lease.shard or not await connection.fetch(SQL["advance_held"], *lease_row):
         return None
-    found = await connection.fetch(SQL["advance"], task.id)
-    if not found:
+    task_rows = await connection.fetch(SQL["advance"], task.id)
+    if not task_rows:
         raise NotFound("task", task.id)
-    return rows.task(found[0])
+    return rows.task(task_rows[0])
 
 
-async def _note(connection: Connection, task: Task) -> None:
-    told = (task.cursor, task.done, rows.json(task.data), task.finished_at, task.failed)
-    await connection.execute(SQL["advance_noted"], task.id, *told)
+async def _save_progress(connection: Connection, task: Task) -> None:
+    progress = (task.cursor, task.done, rows.json(task.data), task.finished_at, task.failed)
+    await connection.execute(SQL["advance_noted"], task.id, *progress)
 
 
 async def put_tasks(connection: Connection, tasks: Sequence[Task]) -> None:
     """Save tasks."""
-    told = [(*rows.from_task(task), shard_of(task.application)) for task in tasks]
-    await connection.executemany(SQL["add_task"], told)
+    task_rows = [(*rows.from_task(task), shard_of(task.application)) for task in tasks]
+    await connection.executemany(SQL["add_task"], task_rows)

@@ -24,27 +24,27 @@ class PostgresHistory(RecordsByKind, Part):
 
     async def _message(self, application: str, known_as: str) -> Message:
         """Return the message with this id or event id."""
-        found = await self._database.fetch(SQL["get_message"], application, known_as)
-        if not found:
+        message_rows = await self._database.fetch(SQL["get_message"], application, known_as)
+        if not message_rows:
             raise NotFound("message", known_as)
-        return rows.message(found[0])
+        return rows.message(message_rows[0])
 
     async def _deliveries_of(self, message: str) -> list[tuple[Endpoint, Delivery]]:
         """Return all deliveries of a message, by endpoint id."""
-        found = await self._database.fetch(SQL["read_deliveries"], message)
-        return [(rows.endpoint(row), rows.delivery(row)) for row in found]
+        delivery_rows = await self._database.fetch(SQL["read_deliveries"], message)
+        return [(rows.endpoint(row), rows.delivery(row)) for row in delivery_rows]
 
     async def _undelivered(self, query: Undelivered) -> list[tuple[Endpoint, Delivery]]:
         first = max(query.after, (query.lane or 0, 0))
         last = LAST_LANE if query.lane is None else query.lane
         bounds = (query.application, *first, query.limit, last)
-        found = await self._database.fetch(SQL["read_undelivered"], *bounds)
-        return [(rows.endpoint(row), rows.delivery(row)) for row in found]
+        delivery_rows = await self._database.fetch(SQL["read_undelivered"], *bounds)
+        return [(rows.endpoint(row), rows.delivery(row)) for row in delivery_rows]
 
     async def _undelivered_in(self, query: UndeliveredIn) -> list[tuple[Endpoint, Delivery]]:
         bounds = (query.environment, *query.after, query.limit)
-        found = await self._database.fetch(SQL["read_undelivered_in"], *bounds)
-        return [(rows.endpoint(row), rows.delivery(row)) for row in found]
+        delivery_rows = await self._database.fetch(SQL["read_undelivered_in"], *bounds)
+        return [(rows.endpoint(row), rows.delivery(row)) for row in delivery_rows]
 
     async def _attempts_of(self, message: str) -> list[Attempt]:
         """Return all attempts of a message, by id."""
@@ -54,13 +54,13 @@ class PostgresHistory(RecordsByKind, Part):
 
     async def counts(self, lane: int) -> dict[State, int]:
         """Return how many deliveries of a lane are in each state."""
-        found = await self._database.fetch(SQL["counts"], lane)
-        return {State(row["state"]): row["many"] for row in found}
+        state_rows = await self._database.fetch(SQL["counts"], lane)
+        return {State(row["state"]): row["many"] for row in state_rows}
 
     async def _notices(self, query: Notices) -> list[Notice]:
         sql = SQL["read_unsent_notices" if query.unsent else "read_notices"]
-        found = await self._database.fetch(sql, query.after, query.limit)
-        return [rows.notice(row) for row in found]
+        notice_rows = await self._database.fetch(sql, query.after, query.limit)
+        return [rows.notice(row) for row in notice_rows]
 
     async def cancel(self, application: str, message: str, *, now: float) -> int:
         """End a message's live deliveries as CANCELLED; return their number."""
@@ -88,17 +88,17 @@ class PostgresHistory(RecordsByKind, Part):
     async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
         """Request one more attempt before all other deliveries."""
 
-        async def ask(connection: Connection) -> None:
+        async def request(connection: Connection) -> None:
             if not await connection.fetch(SQL["resend_endpoint"], endpoint.id):
                 raise NotFound("endpoint", endpoint.id)
-            stays = await staying(connection, [message])
-            known = await connection.fetch(SQL["resend_message"], endpoint.application, message)
-            if not known or not stays:
+            staying_ids = await staying(connection, [message])
+            stored = await connection.fetch(SQL["resend_message"], endpoint.application, message)
+            if not stored or not staying_ids:
                 raise NotFound("message", message)
             await rouse(connection, [endpoint.lane])
             await connection.execute(SQL["resend"], endpoint.lane, resend, message)
             await tell(connection, [endpoint.lane])
             hit("resend.before")
 
-        await self._database.run(ask)
+        await self._database.run(request)
         hit("resend.after")

@@ -50,72 +50,82 @@ class PostgresListing(RecordsByKind, Part):
         return await self._listed("page_endpoints", application, cut, rows.endpoint)
 
     async def _page_messages(
-        self, application: str, cut: Cut, wanted: MessageFilter
+        self, application: str, cut: Cut, message_filter: MessageFilter
     ) -> Found[Message]:
         """Return an application's messages."""
-        low, high = cut.between(*wanted.span(MESSAGE))
-        ids, left_at = await self._look(
-            "page_messages", application, low, high, cut, *_chosen(wanted)
+        low, high = cut.between(*message_filter.span(MESSAGE))
+        ids, left_at = await self._search(
+            "page_messages", application, low, high, cut, *_message_conditions(message_filter)
         )
         messages = await self._messages(ids)
-        return Found([messages[known] for known in ids if known in messages], left_at)
+        return Found(
+            [messages[message_id] for message_id in ids if message_id in messages], left_at
+        )
 
     async def _page_deliveries_to(
-        self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
+        self, endpoint: Endpoint, cut: Cut, delivery_filter: DeliveryFilter
     ) -> Found[tuple[Message, Delivery]]:
         """Return an endpoint's deliveries with their messages, by the lane's sequence number."""
-        lane, states = endpoint.lane, wanted.states
+        lane, states = endpoint.lane, delivery_filter.states
         rare = states is not None and states <= UNDELIVERED
-        low, high = await span(self._database.fetch, lane, cut, wanted.message)
-        seqs, left_at = await self._look(
+        low, high = await span(self._database.fetch, lane, cut, delivery_filter.message)
+        seqs, left_at = await self._search(
             "page_deliveries_to_undelivered" if rare else "page_deliveries_to",
             lane,
             low,
             high,
             cut,
-            *_chosen(wanted.message),
-            *wanted.message.span(MESSAGE),
+            *_message_conditions(delivery_filter.message),
+            *delivery_filter.message.span(MESSAGE),
             None if states is None else sorted(states),
-            wanted.tried,
+            delivery_filter.tried,
         )
-        found = await self._database.fetch(SQL["page_deliveries_to_found"], lane, seqs)
-        deliveries = {row["seq"]: rows.delivery(row) for row in found}
-        messages = await self._messages([one.message for one in deliveries.values()])
-        here = [deliveries[seq] for seq in seqs if seq in deliveries]
-        known = [(messages[one.message], one) for one in here if one.message in messages]
-        return Found(known, left_at)
+        delivery_rows = await self._database.fetch(SQL["page_deliveries_to_found"], lane, seqs)
+        deliveries = {row["seq"]: rows.delivery(row) for row in delivery_rows}
+        messages = await self._messages([delivery.message for delivery in deliveries.values()])
+        ordered = [deliveries[seq] for seq in seqs if seq in deliveries]
+        pairs = [
+            (messages[delivery.message], delivery)
+            for delivery in ordered
+            if delivery.message in messages
+        ]
+        return Found(pairs, left_at)
 
     async def _page_attempts_to(
-        self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
+        self, endpoint: Endpoint, cut: Cut, attempt_filter: AttemptFilter
     ) -> Found[tuple[Attempt, Message]]:
         """Return the attempts made at an endpoint, with their messages."""
         lane = endpoint.lane
-        low, high = cut.between(*wanted.message.span(ATTEMPT))
-        ids, left_at = await self._look(
-            "page_attempts_to", lane, low, high, cut, *_come_out(wanted)
+        low, high = cut.between(*attempt_filter.message.span(ATTEMPT))
+        ids, left_at = await self._search(
+            "page_attempts_to", lane, low, high, cut, *_attempt_conditions(attempt_filter)
         )
-        found = await self._database.fetch(SQL["page_attempts_to_found"], lane, ids)
-        attempts = _in_order(ids, found)
-        messages = await self._messages([one.message for one in attempts])
-        known = [(one, messages[one.message]) for one in attempts if one.message in messages]
-        return Found(known, left_at)
+        attempt_rows = await self._database.fetch(SQL["page_attempts_to_found"], lane, ids)
+        attempts = _in_order(ids, attempt_rows)
+        messages = await self._messages([attempt.message for attempt in attempts])
+        pairs = [
+            (attempt, messages[attempt.message])
+            for attempt in attempts
+            if attempt.message in messages
+        ]
+        return Found(pairs, left_at)
 
     async def _page_attempts_of(
-        self, message: str, cut: Cut, wanted: AttemptFilter
+        self, message: str, cut: Cut, attempt_filter: AttemptFilter
     ) -> Found[tuple[Attempt, Endpoint]]:
         """Return the attempts at a message, with their endpoints."""
-        low, high = cut.between(*wanted.message.span(ATTEMPT))
-        ids, left_at = await self._look(
-            "page_attempts_of", message, low, high, cut, *_come_out(wanted)
+        low, high = cut.between(*attempt_filter.message.span(ATTEMPT))
+        ids, left_at = await self._search(
+            "page_attempts_of", message, low, high, cut, *_attempt_conditions(attempt_filter)
         )
         return Found(await self._attempts(message, ids), left_at)
 
     async def _attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
         """Return one attempt at a message."""
-        found = await self._attempts(message, [attempt])
-        if not found:
+        attempts = await self._attempts(message, [attempt])
+        if not attempts:
             raise NotFound("attempt", attempt)
-        return found[0]
+        return attempts[0]
 
     async def _expunge_attempt(self, message: str, attempt: str) -> None:
         """Replace the stored response of an attempt by EXPUNGED."""
@@ -123,16 +133,18 @@ class PostgresListing(RecordsByKind, Part):
             raise NotFound("attempt", attempt)
 
     async def _page_tasks(self, kind: Tasks, cut: Cut) -> Found[Task]:
-        wanted = (kind.work, kind.finished)
-        return await self._listed("page_tasks", kind.environment, cut, rows.task, *wanted)
+        conditions = (kind.work, kind.finished)
+        return await self._listed("page_tasks", kind.environment, cut, rows.task, *conditions)
 
     async def count_deliveries(
         self, endpoint: Endpoint, *, since: float, until: float
     ) -> dict[tuple[State, bool], int]:
         """Count deliveries accepted in that time by state and whether they were tried."""
 
-        async def ask(low: int, most: int) -> list[tuple[tuple[State, bool], int, int, int]]:
-            found = await self._database.fetch(
+        async def read_counts(
+            low: int, most: int
+        ) -> list[tuple[tuple[State, bool], int, int, int]]:
+            groups = await self._database.fetch(
                 SQL["count_deliveries"], endpoint.lane, low, most, since, until
             )
             return [
@@ -142,10 +154,10 @@ class PostgresListing(RecordsByKind, Part):
                     row["there"],
                     row["last"],
                 )
-                for row in found
+                for row in groups
             ]
 
-        return +(await count_rows(ask, 0))
+        return +(await count_rows(read_counts, 0))
 
     async def count_attempts(
         self, endpoint: Endpoint, *, since: float, until: float
@@ -156,66 +168,82 @@ class PostgresListing(RecordsByKind, Part):
         return counts[True], counts[False]
 
     async def _listed(
-        self, query: str, whose: str, cut: Cut, value: Callable[[rows.Row], Value], *wanted: object
+        self,
+        query: str,
+        owner: str,
+        cut: Cut,
+        value: Callable[[rows.Row], Value],
+        *conditions: object,
     ) -> Found[Value]:
         """Return a page of a list that is short enough for one query."""
         low, high = cut.between(FIRST, LAST)
-        found = await self._database.fetch(_along(query, cut), whose, low, high, cut.limit, *wanted)
-        return Found(cut.in_order([value(row) for row in found]))
+        page_rows = await self._database.fetch(
+            _in_direction(query, cut), owner, low, high, cut.limit, *conditions
+        )
+        return Found(cut.in_order([value(row) for row in page_rows]))
 
-    async def _look(
-        self, query: str, whose: str | int, low: Key, high: Key, cut: Cut, *wanted: object
+    async def _search(
+        self, query: str, owner: str | int, low: Key, high: Key, cut: Cut, *conditions: object
     ) -> tuple[list[Any], str | None]:
         """Return the keys that fit, read in small pieces so that others can use the connection.
 
         Also returns the mark to continue from, if the search stopped early.
         """
 
-        async def ask(low: Key, high: Key, most: int) -> list[tuple[Any, ...]]:
-            found = await self._database.fetch(_along(query, cut), whose, low, high, most, *wanted)
-            return [(row["key"], row["fits"], row) for row in found]
+        async def read_piece(low: Key, high: Key, most: int) -> list[tuple[Any, ...]]:
+            piece_rows = await self._database.fetch(
+                _in_direction(query, cut), owner, low, high, most, *conditions
+            )
+            return [(row["key"], row["fits"], row) for row in piece_rows]
 
-        found, left = await search_page(ask, low, high, cut)
-        return [key for key, _, _ in found], None if left is None else left[2]["mark"]
+        hits, last = await search_page(read_piece, low, high, cut)
+        return [key for key, _, _ in hits], None if last is None else last[2]["mark"]
 
     async def _messages(self, ids: Sequence[str]) -> dict[str, Message]:
         """Return those of these messages that still exist, by id."""
-        found = await self._database.fetch(SQL["page_messages_found"], ids) if ids else []
-        return {row["id"]: rows.message(row) for row in found}
+        message_rows = await self._database.fetch(SQL["page_messages_found"], ids) if ids else []
+        return {row["id"]: rows.message(row) for row in message_rows}
 
     async def _attempts(self, message: str, ids: list[str]) -> list[tuple[Attempt, Endpoint]]:
         attempts = _in_order(ids, await self._database.fetch(SQL["get_attempt"], message, ids))
-        lanes = [one.lane for one in attempts]
-        found = await self._database.fetch(SQL["get_attempt_endpoints"], lanes) if lanes else []
-        endpoints = {row["lane"]: rows.endpoint(row) for row in found}
-        return [(one, endpoints[one.lane]) for one in attempts]
+        lanes = [attempt.lane for attempt in attempts]
+        endpoint_rows = (
+            await self._database.fetch(SQL["get_attempt_endpoints"], lanes) if lanes else []
+        )
+        endpoints = {row["lane"]: rows.endpoint(row) for row in endpoint_rows}
+        return [(attempt, endpoints[attempt.lane]) for attempt in attempts]
 
-    async def _count(self, query: str, whose: str | int, span: tuple[str, str]) -> Counter[Any]:
+    async def _count(self, query: str, owner: str | int, span: tuple[str, str]) -> Counter[Any]:
         """Count rows between two ids, by the column `what`."""
         first, high = span
 
-        async def ask(low: str, most: int) -> list[tuple[Any, int, int, str]]:
-            found = await self._database.fetch(SQL[query], whose, low, high, most)
-            return [(row["what"], row["there"], row["there"], row["last"]) for row in found]
+        async def read_counts(low: str, most: int) -> list[tuple[Any, int, int, str]]:
+            groups = await self._database.fetch(SQL[query], owner, low, high, most)
+            return [(row["what"], row["there"], row["there"], row["last"]) for row in groups]
 
-        return await count_rows(ask, first)
+        return await count_rows(read_counts, first)
 
 
-def _along(query: str, cut: Cut) -> str:
+def _in_direction(query: str, cut: Cut) -> str:
     return SQL[query] if cut.upwards else DOWN[query]
 
 
-def _chosen(wanted: MessageFilter) -> tuple[object, ...]:
-    return wanted.channel, wanted.tag, wanted.event_types
+def _message_conditions(message_filter: MessageFilter) -> tuple[object, ...]:
+    return message_filter.channel, message_filter.tag, message_filter.event_types
 
 
-def _come_out(wanted: AttemptFilter) -> tuple[object, ...]:
-    return *_chosen(wanted.message), wanted.succeeded, wanted.status_class, wanted.lane
+def _attempt_conditions(attempt_filter: AttemptFilter) -> tuple[object, ...]:
+    return (
+        *_message_conditions(attempt_filter.message),
+        attempt_filter.succeeded,
+        attempt_filter.status_class,
+        attempt_filter.lane,
+    )
 
 
-def _in_order(ids: list[str], found: list[rows.Row]) -> list[Attempt]:
-    attempts = {row["id"]: rows.attempt(row) for row in found}
-    return [attempts[known] for known in ids if known in attempts]
+def _in_order(ids: list[str], attempt_rows: list[rows.Row]) -> list[Attempt]:
+    attempts = {row["id"]: rows.attempt(row) for row in attempt_rows}
+    return [attempts[attempt_id] for attempt_id in ids if attempt_id in attempts]
 
 
 DOWN = {

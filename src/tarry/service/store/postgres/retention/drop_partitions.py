@@ -20,14 +20,14 @@ from tarry.service.store.postgres.retention.partitions import (
     when_free,
 )
 
-GRACE = 10 * MINUTE
+LATEST_ACCEPT_SECONDS = 10 * MINUTE
 """A message is accepted up to this long after its id was made."""
-LARGE = 64 * 2**20
+LARGE_BYTES = 64 * 2**20
 """Bytes from which a partition is not cleaned by rows, but dropped once all of it is old."""
-MOST_LONGER = 0.25
+MOST_DELAY_SHARE = 0.25
 """A large partition may delay removal by at most this share of the retention."""
-LOOK_AHEAD_EVERY = MINUTE
-AGAIN_AFTER = HOUR
+LOOK_AHEAD_SECONDS = MINUTE
+CROWDED_SECONDS = HOUR
 """Seconds until a partition with too many live messages is tried again."""
 
 
@@ -63,36 +63,37 @@ class OldPartitions:
 
     async def _sweep(self, before: float | None, limit: int) -> tuple[int, Spared]:
         (server,) = await self._database.fetch(SQL["server"])
-        kept = None if before is None else server["now"] - before
+        retention = None if before is None else server["now"] - before
         if (now := _now()) >= self._look_ahead_at:
-            self._look_ahead_at = now + LOOK_AHEAD_EVERY
-            for of in PREFIXES:
-                await make_ahead(self._database, of, now=server["now"], kept=kept)
-        if before is None or kept is None:
-            await self._let_none_leave_but([])
+            self._look_ahead_at = now + LOOK_AHEAD_SECONDS
+            for table in PREFIXES:
+                await make_ahead(self._database, table, now=server["now"], retention=retention)
+        if before is None or retention is None:
+            await self._stop_leaving_except([])
             return 0, NOTHING
-        there = await partitions(self._database, "message")
-        past = min(before, server["now"]) - GRACE  # partitions of the future stay in any case
-        over = [one for one in there if one.until_at <= past]
-        await self._let_none_leave_but(over)
-        old = [one for one in over if self._may_go(one)]
+        existing = await partitions(self._database, "message")
+        # Partitions of the future stay in any case.
+        old_before = min(before, server["now"]) - LATEST_ACCEPT_SECONDS
+        past_retention = [partition for partition in existing if partition.until_at <= old_before]
+        await self._stop_leaving_except(past_retention)
+        old = [partition for partition in past_retention if self._may_be_dropped(partition)]
         if old:
-            swept = await self._let_go(old[0], there, before, limit)
+            swept = await self._continue_drop(old[0], existing, before, limit)
         else:
-            swept = await self._drop_attempts(past)
-        return swept, _spared([*filter(self._may_go, old)], there, before, kept)
+            swept = await self._drop_attempts(old_before)
+        return swept, _spared([*filter(self._may_be_dropped, old)], existing, before, retention)
 
-    async def _let_none_leave_but(self, old: list[Partition]) -> None:
+    async def _stop_leaving_except(self, old: list[Partition]) -> None:
         """Stop to remove partitions that are not in `old`: the retention may have changed."""
         for row in await self._database.fetch(SQL["sweep_leaving_there"]):
-            if row["since"] not in {one.since for one in old}:
+            if row["since"] not in {partition.since for partition in old}:
                 await self._database.execute(SQL["sweep_leaving_end"])
 
-    def _may_go(self, one: Partition) -> bool:
-        return self._crowded.get(one.since, 0.0) <= _now()
+    def _may_be_dropped(self, partition: Partition) -> bool:
+        return self._crowded.get(partition.since, 0.0) <= _now()
 
-    async def _let_go(
-        self, old: Partition, there: list[Partition], before: float, limit: int
+    async def _continue_drop(
+        self, old: Partition, existing: list[Partition], before: float, limit: int
     ) -> int:
         """Do one step towards dropping a partition; return how many rows it processed."""
 
@@ -103,45 +104,49 @@ class OldPartitions:
             return await old_partition.process(connection, limit)
 
         async def end(connection: Connection) -> int:
-            return await old_partition.end(connection, there)
+            return await old_partition.end(connection, existing)
 
-        found = await self._database.fetch(SQL["sweep_leaving_there"])
-        if not found and not await when_free(self._database, begin, or_else=False):
+        leaving = await self._database.fetch(SQL["sweep_leaving_there"])
+        if not leaving and not await when_free(self._database, begin, or_else=False):
             return 0
         processed = await self._database.run(process)
         if processed == old_partition.CROWDED:
-            since = found[0]["since"] if found else old.since
-            self._crowded[since] = _now() + AGAIN_AFTER
+            since = leaving[0]["since"] if leaving else old.since
+            self._crowded[since] = _now() + CROWDED_SECONDS
             return 0
         return processed or await when_free(self._database, end, or_else=0)
 
-    async def _drop_attempts(self, past: float) -> int:
+    async def _drop_attempts(self, old_before: float) -> int:
         """Drop the oldest partition of attempts if all but a few of its messages are gone."""
         old = next(iter(await partitions(self._database, "attempt")), None)
-        if old is None or old.until_at > past:
+        if old is None or old.until_at > old_before:
             return 0
-        found = await self._database.fetch(
-            SQL["sweep_leaving_older"], old.until_at + GRACE, old_partition.MOST_KEPT + 1
+        older = await self._database.fetch(
+            SQL["sweep_leaving_older"],
+            old.until_at + LATEST_ACCEPT_SECONDS,
+            old_partition.MOST_LIVE_MESSAGES + 1,
         )
-        if len(found) > old_partition.MOST_KEPT:
+        if len(older) > old_partition.MOST_LIVE_MESSAGES:
             return 0
 
         async def go(connection: Connection) -> int:
             await detach(connection, old)
-            await drop(connection, old, "message", [row["id"] for row in found])
+            await drop(connection, old, "message", [row["id"] for row in older])
             return 1
 
         return await when_free(self._database, go, or_else=0)
 
 
-def _spared(old: list[Partition], there: list[Partition], before: float, kept: float) -> Spared:
+def _spared(
+    old: list[Partition], existing: list[Partition], before: float, retention: float
+) -> Spared:
     """Return the ids from the first partition to drop to a large one that is old in part."""
     spared = old + [
-        one
-        for one in there
-        if one.since_at < before < one.until_at + GRACE
-        and one.bytes >= LARGE
-        and one.until_at - one.since_at <= kept * MOST_LONGER
+        partition
+        for partition in existing
+        if partition.since_at < before < partition.until_at + LATEST_ACCEPT_SECONDS
+        and partition.bytes >= LARGE_BYTES
+        and partition.until_at - partition.since_at <= retention * MOST_DELAY_SHARE
     ]
     return Spared(spared[0].since, spared[-1].until) if spared else NOTHING
 

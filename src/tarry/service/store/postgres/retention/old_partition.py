@@ -13,7 +13,7 @@ from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.retention.partitions import GENTLY, Partition, detach, drop
 
-MOST_KEPT = 1_000
+MOST_LIVE_MESSAGES = 1_000
 """With more live messages than this, a partition stays, and ended ones are removed by rows."""
 CROWDED = -1
 """The result of `process` when a partition stays."""
@@ -27,8 +27,8 @@ async def begin(connection: Connection, old: Partition, before: float) -> bool:
     await connection.execute(f"LOCK TABLE tarry.{old.name} IN SHARE ROW EXCLUSIVE MODE")
     if not await connection.fetch(SQL["sweep_leaving_begin"], old.since, old.until, before):
         return False
-    (found,) = await connection.fetch(SQL["sweep_leaving_watched"], f"tarry.{old.name}")
-    if not found["watched"]:
+    (trigger,) = await connection.fetch(SQL["sweep_leaving_watched"], f"tarry.{old.name}")
+    if not trigger["watched"]:
         await connection.execute(
             f"CREATE TRIGGER keep_late AFTER INSERT ON tarry.{old.name}"
             " FOR EACH ROW EXECUTE FUNCTION tarry.keep_late()"
@@ -38,35 +38,35 @@ async def begin(connection: Connection, old: Partition, before: float) -> bool:
 
 async def process(connection: Connection, limit: int) -> int:
     """Process at most `limit` messages of the leaving partition; return their number."""
-    for since, until, before, cursor, kept in await _leaving(connection):
-        seen = await connection.fetch(
+    for since, until, before, cursor, kept_ids in await _leaving(connection):
+        messages = await connection.fetch(
             SQL["sweep_leaving_messages"], since, until, cursor, before, limit
         )
-        if not seen:
+        if not messages:
             return 0
-        more = [row["id"] for row in seen if row["kept"]]
-        if len(kept) + len(more) > MOST_KEPT:
+        staying_ids = [row["id"] for row in messages if row["kept"]]
+        if len(kept_ids) + len(staying_ids) > MOST_LIVE_MESSAGES:
             await connection.execute(SQL["sweep_leaving_end"])
             return CROWDED
-        await _forget_ended(connection, [row for row in seen if not row["kept"]], until)
-        await connection.execute(SQL["sweep_leaving_noted"], seen[-1]["id"], more)
-        return len(seen)
+        await _forget_ended(connection, [row for row in messages if not row["kept"]], until)
+        await connection.execute(SQL["sweep_leaving_noted"], messages[-1]["id"], staying_ids)
+        return len(messages)
     return 0
 
 
-async def end(connection: Connection, there: Sequence[Partition]) -> int:
+async def end(connection: Connection, existing: Sequence[Partition]) -> int:
     """Drop the leaving partition if all is processed; return 1 + the messages that moved."""
-    for since, until, before, cursor, kept in await _leaving(connection):
-        old = next((one for one in there if one.since == since), None)
+    for since, until, before, cursor, kept_ids in await _leaving(connection):
+        old = next((partition for partition in existing if partition.since == since), None)
         if await connection.fetch(SQL["sweep_leaving_messages"], since, until, cursor, before, 1):
             return 0
         if old is not None:
             # A late insert into the partition waits for the row locked here, so `detach` fails. It
             # is tried again once the trigger has noted that message.
             await detach(connection, old)
-            await drop(connection, old, "id", kept)
+            await drop(connection, old, "id", kept_ids)
         await connection.execute(SQL["sweep_leaving_end"])
-        return 1 + len(kept)
+        return 1 + len(kept_ids)
     return 0
 
 
@@ -84,14 +84,14 @@ async def staying(connection: Connection, messages: Iterable[str]) -> set[str]:
     }
 
 
-async def forget(connection: Connection, found: Sequence[rows.Row]) -> list[rows.Row]:
+async def forget(connection: Connection, message_rows: Sequence[rows.Row]) -> list[rows.Row]:
     """Remove the deliveries, keys and event ids of messages; return the deliveries."""
-    messages = [row["id"] for row in found]
-    lanes = [lane for row in found for lane in row["lanes"]]
-    seqs = [seq for row in found for seq in row["seqs"]]
+    messages = [row["id"] for row in message_rows]
+    lanes = [lane for row in message_rows for lane in row["lanes"]]
+    seqs = [seq for row in message_rows for seq in row["seqs"]]
     deliveries: list[rows.Row] = await connection.fetch(SQL["sweep_deliveries"], lanes, seqs)
-    await connection.execute(SQL["sweep_message_keys"], *_named(found, "key"), messages)
-    await connection.execute(SQL["sweep_events"], *_named(found, "event_id"))
+    await connection.execute(SQL["sweep_message_keys"], *_names_in(message_rows, "key"), messages)
+    await connection.execute(SQL["sweep_events"], *_names_in(message_rows, "event_id"))
     return deliveries
 
 
@@ -100,20 +100,22 @@ async def _leaving(connection: Connection) -> list[tuple[str, str, float, str, l
     return [tuple(row.values()) for row in await connection.fetch(SQL["sweep_leaving_walked"])]
 
 
-async def _forget_ended(connection: Connection, gone: Sequence[rows.Row], until: str) -> None:
-    if not gone:
+async def _forget_ended(
+    connection: Connection, message_rows: Sequence[rows.Row], until: str
+) -> None:
+    if not message_rows:
         return
-    deliveries = await forget(connection, gone)
+    deliveries = await forget(connection, message_rows)
     # Attempts of the same time go with their own partition; few messages have later ones.
     ended = ids.made_at(until)
     late = [row["message"] for row in deliveries if (row["ended_at"] or ended) >= ended]
-    await connection.execute(SQL["sweep_leaving_attempts"], [row["id"] for row in gone])
+    await connection.execute(SQL["sweep_leaving_attempts"], [row["id"] for row in message_rows])
     if late:
         await connection.execute(SQL["sweep_attempts"], late)
 
 
-def _named(found: Sequence[rows.Row], column: str) -> list[list[object]]:
+def _names_in(message_rows: Sequence[rows.Row], column: str) -> list[list[object]]:
     """Return the applications and the names of the rows that have a name in this column."""
     return rows.columns(
-        [(row["application"], row[column]) for row in found if row[column] is not None], 2
+        [(row["application"], row[column]) for row in message_rows if row[column] is not None], 2
     )

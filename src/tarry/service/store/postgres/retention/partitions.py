@@ -19,22 +19,22 @@ from tarry.service.store.postgres.queries import SQL
 PREFIXES = {"message": ids.MESSAGE, "attempt": ids.ATTEMPT}
 """The partitioned tables, and the prefixes of their ids."""
 
-PARTS = 12
+USUAL_PARTITIONS = 12
 """About how many partitions hold the kept data: each one costs every query a little."""
-NARROWEST, ENDLESS = DAY, 30 * DAY
+NARROWEST, UNLIMITED_WIDTH = DAY, 30 * DAY
 """The shortest time range of a partition, and the range when everything is kept for ever."""
-AHEAD = 7 * DAY
+AHEAD_SECONDS = 7 * DAY
 """How far ahead partitions are created (or two of them): no process may run for that long."""
-MARGIN = HOUR
+MARGIN_SECONDS = HOUR
 """If there is none for now, the first one starts this much later, because clocks differ."""
-MOST_SCANNED = 64 * 2**20
+MOST_SCANNED_BYTES = 64 * 2**20
 """Limit on the default partition's bytes: a new partition scans it while holding a lock."""
 
 GENTLY, PATIENTLY = "100ms", "3s"
 """How long to wait for a lock that blocks other queries, and for one that does not."""
-PAUSES = (0.1, 0.3, 1.0)
+LOCK_PAUSES = (0.1, 0.3, 1.0)
 """Seconds between attempts to get a lock."""
-NOT_FREE, NOT_ALLOWED = "55P03", "42501"
+LOCK_NOT_FREE, NOT_ALLOWED = "55P03", "42501"
 IN_THE_WAY = frozenset({"23514", "42P01", "42P07", "42P17"})
 """The default partition has rows in this range, or another process was quicker."""
 
@@ -72,30 +72,30 @@ def partition(of: str, since_at: float, until_at: float) -> Partition:
 
 async def partitions(database: Database, of: str) -> list[Partition]:
     """Return the partitions of a table in order, without the default one."""
-    found = await database.fetch(SQL["sweep_partitions"], of)
-    return [Partition(of, *row.values()) for row in found]
+    partition_rows = await database.fetch(SQL["sweep_partitions"], of)
+    return [Partition(of, *row.values()) for row in partition_rows]
 
 
-async def make_ahead(database: Database, of: str, *, now: float, kept: float | None) -> None:
-    """Create the partitions needed soon; `kept` is the retention in seconds."""
-    width = ENDLESS if kept is None else max(NARROWEST, kept / PARTS)
-    there = await partitions(database, of)
-    for wanted in missing(of, there, now=now, width=width):
+async def make_ahead(database: Database, of: str, *, now: float, retention: float | None) -> None:
+    """Create the partitions needed soon; `retention` is in seconds, None for ever."""
+    width = UNLIMITED_WIDTH if retention is None else max(NARROWEST, retention / USUAL_PARTITIONS)
+    existing = await partitions(database, of)
+    for new in missing(of, existing, now=now, width=width):
         (default,) = await database.fetch(SQL["sweep_default"], of)
-        if default["bytes"] > MOST_SCANNED or not await make(database, wanted):
+        if default["bytes"] > MOST_SCANNED_BYTES or not await make(database, new):
             return
 
 
-def missing(of: str, there: Sequence[Partition], *, now: float, width: float) -> list[Partition]:
+def missing(of: str, existing: Sequence[Partition], *, now: float, width: float) -> list[Partition]:
     """Return the partitions to create after the existing ones."""
-    covered = max((one.until_at for one in there), default=now)
-    since_at = math.ceil(covered if covered > now else now + MARGIN)
-    wanted = []
-    while since_at < now + max(AHEAD, 2 * width):
+    covered_until = max((old.until_at for old in existing), default=now)
+    since_at = math.ceil(covered_until if covered_until > now else now + MARGIN_SECONDS)
+    new = []
+    while since_at < now + max(AHEAD_SECONDS, 2 * width):
         until_at = math.ceil(since_at + width)
-        wanted.append(partition(of, since_at, until_at))
+        new.append(partition(of, since_at, until_at))
         since_at = until_at
-    return wanted
+    return new
 
 
 async def make(database: Database, new: Partition) -> bool:
@@ -133,27 +133,29 @@ async def detach(connection: Connection, old: Partition) -> None:
     )
 
 
-async def drop(connection: Connection, old: Partition, column: str, kept: Sequence[str]) -> None:
-    """Drop a detached partition; rows whose `column` is in `kept` move to the default one."""
-    if kept:
+async def drop(
+    connection: Connection, old: Partition, column: str, kept_ids: Sequence[str]
+) -> None:
+    """Drop a detached partition; rows whose `column` is in `kept_ids` move to the default one."""
+    if kept_ids:
         await connection.execute(
             f"INSERT INTO tarry.{old.of} SELECT * FROM tarry.{old.name}"  # noqa: S608  our own names
             f" WHERE {column} = ANY($1::text[])",
-            list(kept),
+            list(kept_ids),
         )
     await connection.execute(f"DROP TABLE tarry.{old.name}")
 
 
 async def when_free(database: Database, work: Work[Answer], *, or_else: Answer) -> Answer:
     """Run work that needs a lock, once that is free; `or_else` if it is not within seconds."""
-    for pause in (*PAUSES, None):
+    for pause in (*LOCK_PAUSES, None):
         try:
             return await database.run(work)
         except StoreError as error:
             state = getattr(error.__cause__, "sqlstate", None)
-            if state != NOT_FREE and state not in IN_THE_WAY:
+            if state != LOCK_NOT_FREE and state not in IN_THE_WAY:
                 raise
-            if state != NOT_FREE or pause is None:
+            if state != LOCK_NOT_FREE or pause is None:
                 break
             await asyncio.sleep(pause)
     return or_else

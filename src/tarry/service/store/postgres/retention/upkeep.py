@@ -27,7 +27,7 @@ class PostgresUpkeep(Part):
         before = retention.messages_before
         swept, spared = await self._old_partitions.sweep(before, limit)
         old, full = self._old_messages, self._old_payloads
-        messages = await self._over(old, "sweep_messages", before, spared, limit)
+        messages = await self._removable(old, "sweep_messages", before, spared, limit)
         hit("sweep.before")
         if messages:
 
@@ -35,9 +35,11 @@ class PostgresUpkeep(Part):
                 return await _sweep_messages(connection, messages)
 
             swept += await self._database.run(remove)
-        payloads = await self._over(full, "sweep_full", retention.payloads_before, spared, limit)
+        payloads = await self._removable(
+            full, "sweep_full", retention.payloads_before, spared, limit
+        )
         expired = retention.expired_before
-        payloads += await self._over(self._expired, "sweep_expired", expired, spared, limit)
+        payloads += await self._removable(self._expired, "sweep_expired", expired, spared, limit)
         if payloads:
             swept += len(await self._database.execute(SQL["sweep_payloads"], payloads))
         for query, until in (
@@ -64,36 +66,36 @@ class PostgresUpkeep(Part):
         """Raise if the database cannot be written to, or its schema is not the right one."""
         await self._database.run(_check)
 
-    async def _over(
+    async def _removable(
         self, old_rows: OldRows[str], query: str, before: float | None, spared: Spared, limit: int
     ) -> list[str]:
         if before is None:
             return []
 
-        async def ask(at: float, behind: str, most: int) -> list[tuple[float, str, bool]]:
-            found = await self._database.fetch(
+        async def read_rows(at: float, behind: str, most: int) -> list[tuple[float, str, bool]]:
+            message_rows = await self._database.fetch(
                 SQL[query], before, at, behind, most, spared.since, spared.until
             )
-            return [(row["accepted_at"], row["id"], row["over"]) for row in found]
+            return [(row["accepted_at"], row["id"], row["over"]) for row in message_rows]
 
-        return await old_rows.removable(ask, limit=limit)
+        return await old_rows.removable(read_rows, limit=limit)
 
 
 async def _check(connection: Connection) -> None:
-    found = await require(connection)
-    await connection.execute(SQL["check"], found)
+    version = await require(connection)
+    await connection.execute(SQL["check"], version)
 
 
 async def _sweep_messages(connection: Connection, over: list[str]) -> int:
-    found = await connection.fetch(SQL["sweep_held"], over)
-    if found:
-        live = await connection.fetch(SQL["sweep_live"], [row["id"] for row in found])
-        kept = {row["id"] for row in live}
-        found = [row for row in found if row["id"] not in kept]
-    if not found:
+    held = await connection.fetch(SQL["sweep_held"], over)
+    if held:
+        live = await connection.fetch(SQL["sweep_live"], [row["id"] for row in held])
+        live_ids = {row["id"] for row in live}
+        held = [row for row in held if row["id"] not in live_ids]
+    if not held:
         return 0
-    messages = [row["id"] for row in found]
-    deliveries = await forget(connection, found)
+    messages = [row["id"] for row in held]
+    deliveries = await forget(connection, held)
     attempts = await connection.fetch(SQL["sweep_attempts"], messages)
     await connection.execute(SQL["sweep_gone"], messages)
     return len(messages) + len(deliveries) + len(attempts)

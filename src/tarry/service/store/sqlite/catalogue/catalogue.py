@@ -16,9 +16,9 @@ from tarry.service.model.task import Task
 from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.kinds import Environment, PolicyVersion, SealedEndpoints
 from tarry.service.store.sqlite.catalogue.endpoints import (
+    discard_task,
     keep_endpoint,
-    keep_noted,
-    left_by,
+    save_notices,
     stored_endpoint,
 )
 from tarry.service.store.sqlite.database import rows
@@ -26,7 +26,7 @@ from tarry.service.store.sqlite.database.session import Session
 from tarry.service.store.sqlite.database.threads import Threads
 from tarry.service.store.sqlite.queries import SQL
 
-Kept = TypeVar("Kept")
+Value = TypeVar("Value")
 
 
 class SqliteCatalogue(RecordsByKind):
@@ -62,7 +62,7 @@ class SqliteCatalogue(RecordsByKind):
 
     async def _put_application(self, application: Application) -> None:
         """Create or replace an application."""
-        await self._threads.write(lambda session: _keep_application(session, application))
+        await self._threads.write(lambda session: _save_application(session, application))
         hit("application.after")
 
     async def _change_application(
@@ -70,7 +70,7 @@ class SqliteCatalogue(RecordsByKind):
     ) -> Application:
         def work(session: Session) -> Application:
             stored = _stored_application(session, environment, application)
-            return _keep_application(session, change(stored))
+            return _save_application(session, change(stored))
 
         changed = await self._threads.write(work)
         hit("application.after")
@@ -78,10 +78,12 @@ class SqliteCatalogue(RecordsByKind):
 
     async def _application(self, environment: str, known_as: str) -> Application:
         """Return the application with this id or uid."""
-        found = await self._documents("get_application", (environment, known_as), rows.APPLICATION)
-        if not found:
+        applications = await self._documents(
+            "get_application", (environment, known_as), rows.APPLICATION
+        )
+        if not applications:
             raise NotFound("application", known_as)
-        return found[0]
+        return applications[0]
 
     async def _put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
         """Create or replace an endpoint; a new endpoint gets a lane."""
@@ -94,16 +96,16 @@ class SqliteCatalogue(RecordsByKind):
             stored = stored_endpoint(session, endpoint.id)
             if stored is None:
                 lane = _new_lane(session, endpoint)
-                kept = keep_endpoint(session, replace(endpoint, lane=lane))
+                saved = keep_endpoint(session, replace(endpoint, lane=lane))
             else:
-                kept = _change(session, stored, lambda _: endpoint)
-            keep_noted(session, noting, stored, kept)
+                saved = _change(session, stored, lambda _: endpoint)
+            save_notices(session, noting, stored, saved)
             hit("endpoint.before")
-            return kept
+            return saved
 
-        kept = await self._threads.write(work)
+        saved = await self._threads.write(work)
         hit("endpoint.after")
-        return kept
+        return saved
 
     async def _change_endpoint(
         self,
@@ -118,7 +120,7 @@ class SqliteCatalogue(RecordsByKind):
         def work(session: Session) -> Endpoint:
             stored = _stored(session, application, endpoint)
             changed = _change(session, stored, change)
-            keep_noted(session, noting, stored, changed)
+            save_notices(session, noting, stored, changed)
             hit("change.before")
             return changed
 
@@ -133,21 +135,21 @@ class SqliteCatalogue(RecordsByKind):
 
         def work(session: Session) -> Task:
             stored = _stored(session, application, endpoint)
-            gone = _change(session, stored, lambda found: found.stand(Standing.DELETED, now))
-            keep_noted(session, noting, stored, gone)
+            deleted = _change(session, stored, lambda current: current.stand(Standing.DELETED, now))
+            save_notices(session, noting, stored, deleted)
             hit("delete.before")
-            return left_by(session, gone)
+            return discard_task(session, deleted)
 
-        left = await self._threads.write(work)
+        task = await self._threads.write(work)
         hit("delete.after")
-        return left
+        return task
 
     async def _endpoint(self, application: str, known_as: str) -> Endpoint:
         """Return the endpoint with this id or uid."""
-        found = await self._documents("get_endpoint", (application, known_as), rows.ENDPOINT)
-        if not found:
+        endpoints = await self._documents("get_endpoint", (application, known_as), rows.ENDPOINT)
+        if not endpoints:
             raise NotFound("endpoint", known_as)
-        return found[0]
+        return endpoints[0]
 
     async def _lane(self, application: str, endpoint: str) -> LaneRow:
         """Return an endpoint's lane."""
@@ -168,19 +170,20 @@ class SqliteCatalogue(RecordsByKind):
             _stored_application(session, environment, application)
             db.execute(SQL["delete_application"], (now, application)).fetchall()
             documents = list(db.execute(SQL["add_endpoints"], (application,)))
-            known = sorted(
-                (rows.ENDPOINT.decode(text) for (text,) in documents), key=lambda one: one.id
+            endpoints = sorted(
+                (rows.ENDPOINT.decode(text) for (text,) in documents),
+                key=lambda endpoint: endpoint.id,
             )
-            left = [
-                left_by(session, keep_endpoint(session, endpoint.stand(Standing.DELETED, now)))
-                for endpoint in known
+            tasks = [
+                discard_task(session, keep_endpoint(session, endpoint.stand(Standing.DELETED, now)))
+                for endpoint in endpoints
             ]
             hit("delete.before")
-            return left
+            return tasks
 
-        left = await self._threads.write(work)
+        tasks = await self._threads.write(work)
         hit("delete.after")
-        return left
+        return tasks
 
     async def _put_policy(self, policy: PolicyVersion) -> None:
         def work(session: Session) -> None:
@@ -203,8 +206,8 @@ class SqliteCatalogue(RecordsByKind):
         return await self._documents("read_sealed", (query.after, query.limit), rows.ENDPOINT)
 
     async def _documents(
-        self, query: str, bounds: rows.Row, decoder: json.Decoder[Kept]
-    ) -> list[Kept]:
+        self, query: str, bounds: rows.Row, decoder: json.Decoder[Value]
+    ) -> list[Value]:
         return await self._threads.browse(
             lambda db: [decoder.decode(text) for (text,) in db.execute(SQL[query], bounds)]
         )
@@ -225,9 +228,9 @@ def _stored_application(session: Session, environment: str, application: str) ->
     return stored
 
 
-def _keep_application(session: Session, application: Application) -> Application:
+def _save_application(session: Session, application: Application) -> Application:
     try:
-        done = session.db.execute(
+        saved = session.db.execute(
             SQL["put_application"],
             {
                 "id": application.id,
@@ -239,7 +242,7 @@ def _keep_application(session: Session, application: Application) -> Application
         ).fetchall()
     except apsw.ConstraintError:
         raise Conflict("application", str(application.uid)) from None
-    if not done:
+    if not saved:
         raise NotFound("application", application.id)
     lanes = list(session.db.execute(SQL["put_application_lanes"], (application.id,)))
     session.db.executemany(SQL["put_endpoint_lane_changed"], lanes)
@@ -255,7 +258,7 @@ def _change(session: Session, stored: Endpoint, change: Callable[[Endpoint], End
 
 
 def _new_lane(session: Session, endpoint: Endpoint) -> int:
-    place = (shard_of(endpoint.application), first_version(endpoint))
-    ((lane,),) = list(session.db.execute(SQL["put_endpoint_lane"], place))
+    row = (shard_of(endpoint.application), first_version(endpoint))
+    ((lane,),) = list(session.db.execute(SQL["put_endpoint_lane"], row))
     session.db.execute(SQL["put_endpoint_lane_state"], (lane,))
     return int(lane)

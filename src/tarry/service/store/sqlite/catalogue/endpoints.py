@@ -19,12 +19,12 @@ def keep_endpoint(session: Session, endpoint: Endpoint) -> Endpoint:
     except apsw.ConstraintError:
         raise Conflict("endpoint", str(endpoint.uid)) from None
     if endpoint.standing is Standing.DELETED:
-        put_task(session, left_by(session, endpoint))
+        put_task(session, discard_task(session, endpoint))
     session.wake([endpoint.lane])
     return endpoint
 
 
-def keep_noted(
+def save_notices(
     session: Session, noting: Noting | None, before: Endpoint | None, after: Endpoint
 ) -> None:
     """Save the notices that `noting` returns for a change of an endpoint."""
@@ -32,10 +32,10 @@ def keep_noted(
         session.db.execute(SQL["settle_notice"], (notice.id, notice.at, rows.document(notice)))
 
 
-def left_by(session: Session, gone: Endpoint) -> Task:
+def discard_task(session: Session, deleted: Endpoint) -> Task:
     """Return the discard task of a deleted endpoint."""
-    environment = session.db.execute(SQL["delete_endpoint_environment"], (gone.application,)).get
-    return discarding(gone, str(environment))
+    environment = session.db.execute(SQL["delete_endpoint_environment"], (deleted.application,)).get
+    return discarding(deleted, str(environment))
 
 
 def stored_endpoint(session: Session, endpoint: str) -> Endpoint | None:

@@ -19,7 +19,7 @@ from tarry.service.store.sqlite.database.session import Session
 from tarry.service.store.sqlite.database.threads import Threads
 from tarry.service.store.sqlite.queries import SQL
 
-Kept = TypeVar("Kept")
+Value = TypeVar("Value")
 
 _ENDS = {
     ClaimEnd.ANSWERED: SQL["end_claim_answered"],
@@ -51,9 +51,9 @@ class SqliteRegistry(RecordsByKind):
 
         def work(session: Session) -> EventType:
             changed = change(_event_type(session.db, environment, name))
-            kept = replace(changed, environment=environment, name=name)
-            session.db.execute(SQL["change_event_type"], _event_type_row(kept))
-            return kept
+            saved = replace(changed, environment=environment, name=name)
+            session.db.execute(SQL["change_event_type"], _event_type_row(saved))
+            return saved
 
         return await self._threads.write(work)
 
@@ -74,12 +74,12 @@ class SqliteRegistry(RecordsByKind):
         self, environment: str, cut: Cut, *, archived: bool
     ) -> Found[EventType]:
         """Return an environment's event types, by name."""
-        ways = (
+        queries = (
             ("page_event_types_all", "page_event_types_all_down")
             if archived
             else ("page_event_types", "page_event_types_down")
         )
-        return await self._page_of(ways, environment, cut, rows.EVENT_TYPE)
+        return await self._page_of(queries, environment, cut, rows.EVENT_TYPE)
 
     async def _create_key(self, key: Key) -> None:
         """Add a new key."""
@@ -118,7 +118,7 @@ class SqliteRegistry(RecordsByKind):
             stored = None if document is None else rows.KEY.decode(document)
             if stored is None or stored.environment != environment:
                 raise NotFound("key", key)
-            return _keep_end(session, stored, change(stored))
+            return _save_end(session, stored, change(stored))
 
         return await self._threads.write(work)
 
@@ -135,15 +135,15 @@ class SqliteRegistry(RecordsByKind):
                 if key.revoked_at is None and (sessions is None or key.session in sessions)
             ]
             for key in keys:
-                _keep_end(session, key, key.revoked(now, delay))
+                _save_end(session, key, key.revoked(now, delay))
             return len(keys)
 
         return await self._threads.write(work)
 
     async def _page_keys(self, environment: str, cut: Cut) -> Found[Key]:
         """Return an environment's keys, by id."""
-        ways = ("page_keys", "page_keys_down")
-        return await self._page_of(ways, environment, cut, rows.KEY)
+        queries = ("page_keys", "page_keys_down")
+        return await self._page_of(queries, environment, cut, rows.KEY)
 
     async def keep(self, name: str, value: bytes, *, instead_of: bytes | None = None) -> bytes:
         """Save a value under a name unless one exists, or instead of one; return the stored one."""
@@ -163,8 +163,8 @@ class SqliteRegistry(RecordsByKind):
         """Claim a key for a holder, and return the claim as it is stored then."""
 
         def work(session: Session) -> Claim:
-            asked = asdict(claim)
-            session.db.execute(SQL["claim"], {**asked, "now": now})
+            parameters = asdict(claim)
+            session.db.execute(SQL["claim"], {**parameters, "now": now})
             ((*row,),) = session.db.execute(SQL["claim_known"], (claim.environment, claim.key))
             hit("claim.before")
             return Claim(**dict(zip(Claim.__struct_fields__, row, strict=True)))
@@ -185,15 +185,15 @@ class SqliteRegistry(RecordsByKind):
 
     async def mark_sent(self, notices: Sequence[str]) -> None:
         """Mark notices as sent."""
-        known = [(notice,) for notice in notices]
+        ids = [(notice,) for notice in notices]
         await self._threads.write(
-            lambda session: session.db.executemany(SQL["mark_sent"], known).fetchall()
+            lambda session: session.db.executemany(SQL["mark_sent"], ids).fetchall()
         )
 
     async def _page_of(
-        self, ways: tuple[str, str], environment: str, cut: Cut, decoder: json.Decoder[Kept]
-    ) -> Found[Kept]:
-        up, down = ways
+        self, queries: tuple[str, str], environment: str, cut: Cut, decoder: json.Decoder[Value]
+    ) -> Found[Value]:
+        up, down = queries
         low, high = cut.between(FIRST, LAST)
         sql, mark = (SQL[up], low) if cut.upwards else (SQL[down], high)
         bounds = {"environment": environment, "mark": mark, "limit": cut.limit}
@@ -219,9 +219,9 @@ def _event_type_row(event_type: EventType) -> dict[str, str | bool]:
     }
 
 
-def _keep_end(session: Session, stored: Key, changed: Key) -> Key:
+def _save_end(session: Session, stored: Key, changed: Key) -> Key:
     """Save when a key expires or was revoked."""
-    kept = replace(stored, expires_at=changed.expires_at, revoked_at=changed.revoked_at)
-    bounds = {"id": kept.id, "ends_at": kept.ends_at, "document": rows.document(kept)}
+    saved = replace(stored, expires_at=changed.expires_at, revoked_at=changed.revoked_at)
+    bounds = {"id": saved.id, "ends_at": saved.ends_at, "document": rows.document(saved)}
     session.db.execute(SQL["change_key"], bounds)
-    return kept
+    return saved

@@ -7,16 +7,16 @@ from pathlib import Path
 import apsw
 
 APPLICATION_ID = int.from_bytes(b"tarr", "big")
-BUSY = 5.0
-"""Seconds to wait for a lock that another process has."""
-AGAIN = 0.002
-"""Seconds between two tries to get the lock. SQLite's own waits grow to a tenth of a second: next
-to a process that commits all the time, other processes missed every gap for seconds."""
+LOCK_WAIT_SECONDS = 5.0
+"""How long to wait for a lock that another process has."""
+LOCK_RETRY_SECONDS = 0.002
+"""The pause between two tries to get the lock. SQLite's own pauses grow to a tenth of a second:
+with them, a process missed every gap for seconds while another one committed all the time."""
 CACHE_KB = 4_096
 """Page cache of each connection. The operating system caches the pages too, and a larger cache made
 neither writes nor reads faster."""
 WAL_KEPT_BYTES = 64 * 1024 * 1024
-STATEMENTS = 300
+CACHED_STATEMENTS = 300
 """How many prepared statements a connection keeps: more than this store has queries, where a query
 for many rows counts once for each width."""
 
@@ -24,7 +24,7 @@ for many rows counts once for each width."""
 def connect(path: Path, *, create: bool = False) -> apsw.Connection:
     """Return a connection for writing; a missing file is created only with `create`."""
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
-    db = apsw.Connection(str(path), flags=flags, statementcachesize=STATEMENTS)
+    db = apsw.Connection(str(path), flags=flags, statementcachesize=CACHED_STATEMENTS)
     try:
         # Without it, SQLite plans a query with a join again for every new parameter value, and that
         # takes ten times as long as the query. The plans here do not depend on the values.
@@ -44,7 +44,7 @@ def connect(path: Path, *, create: bool = False) -> apsw.Connection:
 
 
 class Patience:
-    """Busy handler: waits for a lock, at most `BUSY` seconds. SQLite passes the number of calls."""
+    """Busy handler that waits up to `LOCK_WAIT_SECONDS`. SQLite passes the number of calls."""
 
     def __init__(self) -> None:
         self._until = 0.0
@@ -53,10 +53,10 @@ class Patience:
         """Wait a little; return whether to try again."""
         now = time.monotonic()
         if times == 0:
-            self._until = now + BUSY
+            self._until = now + LOCK_WAIT_SECONDS
         if now >= self._until:
             return False
-        time.sleep(AGAIN)
+        time.sleep(LOCK_RETRY_SECONDS)
         return True
 
 

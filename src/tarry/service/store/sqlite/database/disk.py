@@ -20,26 +20,27 @@ from tarry.service.store.sqlite.database.connection import connect
 
 log = logging.getLogger("tarry.service")
 
-RESERVE = 256_000_000
+USUAL_RESERVE = 256_000_000
+"""Bytes to keep free on a large disk, if no setting says how many."""
 SMALL_DISK_SHARE = 20
 """On a small disk the reserve is one part in this many of the disk, if that is less."""
 LEAST_FREE_SHARE = 16
 """One part in this many of the reserve must be free on the disk itself, where the log grows."""
-LOOK = 1.0
+MEASURE_SECONDS = 1.0
 """Seconds between two measurements."""
-NEAR = 8
+NEAR_RESERVES = 8
 """With less room than this many reserves, each call measures: a second's worth of messages can be
 more than a small disk has."""
 
 LONG_PAGES = 16_000
 """About 64 MB: a page that many commits change is then copied once."""
-MORE_PAGES = LONG_PAGES // 16
+RETRY_PAGES = LONG_PAGES // 16
 """How much a log may grow after a copy that could not restart it, before the next try.
 
 When the disk is short of room, this is the length from which a log is copied.
 """
-PAGE = 4096
-SHARE = 4
+PAGE_BYTES = 4096
+LOG_SHARE = 4
 """The log may use one part in this many of the disk reserve: a copy may need the same room again in
 the file, and a disk can be small."""
 
@@ -53,13 +54,13 @@ class Disk(Struct, frozen=True):
 
 def disk_of(path: Path) -> Disk:
     """Return the disk that a file is on; free space is what this user may fill."""
-    found = os.statvfs(path.parent)
-    return Disk(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
+    stats = os.statvfs(path.parent)
+    return Disk(stats.f_blocks * stats.f_frsize, stats.f_bavail * stats.f_frsize)
 
 
-def reserve_on(disk: Disk, wanted: int | None) -> int:
-    """Return the bytes to keep free: those that are wanted, or as many as fit the disk."""
-    return min(RESERVE, disk.size // SMALL_DISK_SHARE) if wanted is None else wanted
+def reserve_on(disk: Disk, setting: int | None) -> int:
+    """Return the bytes to keep free: the setting, or an amount that fits the disk if it is None."""
+    return min(USUAL_RESERVE, disk.size // SMALL_DISK_SHARE) if setting is None else setting
 
 
 class Room:
@@ -77,20 +78,20 @@ class Room:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._path = path
-        self._wanted = reserve
+        self._reserve_setting = reserve
         self._disk = disk
         self._clock = clock
-        self._looked_at = -LOOK
+        self._measured_at = -MEASURE_SECONDS
         self.is_short = False
         self.left, self.reserve = 0, 0
-        """From the last measurement."""
+        """In bytes, from the last measurement."""
 
     def look(self, db: apsw.Connection) -> bool:
         """Return whether to refuse new messages. With much room, it measures once a second only."""
         now = self._clock()
-        is_near = self.left < NEAR * self.reserve
-        if self._wanted != 0 and (is_near or now >= self._looked_at + LOOK):
-            self._looked_at = now
+        is_near = self.left < NEAR_RESERVES * self.reserve
+        if self._reserve_setting != 0 and (is_near or now >= self._measured_at + MEASURE_SECONDS):
+            self._measured_at = now
             self._measure(db)
         return self.is_short
 
@@ -100,7 +101,7 @@ class Room:
             empty = int(db.pragma("freelist_count")) * int(db.pragma("page_size"))
         except (OSError, apsw.Error):  # the folder is gone: the next write reports it
             return
-        self.reserve = reserve_on(disk, self._wanted)
+        self.reserve = reserve_on(disk, self._reserve_setting)
         self.left = disk.free + empty
         short = self.left < self.reserve or disk.free < self.reserve // LEAST_FREE_SHARE
         if short is not self.is_short:
@@ -143,10 +144,10 @@ class Log:
             self._tried = self.pages
         elif self.pages < self._tried:  # the log was restarted
             self._tried = 0
-        long = MORE_PAGES if is_short_of_room else LONG_PAGES
+        long = RETRY_PAGES if is_short_of_room else LONG_PAGES
         if reserve:
-            long = min(long, reserve // SHARE // PAGE)
-        if self.pages >= max(long, self._tried and self._tried + MORE_PAGES):
+            long = min(long, reserve // LOG_SHARE // PAGE_BYTES)
+        if self.pages >= max(long, self._tried and self._tried + RETRY_PAGES):
             self._copying = Thread(target=self._copy_bulk, name="tarry-log", daemon=True)
             self._copying.start()
 

@@ -42,16 +42,16 @@ UNFIT = (UnicodeError, OverflowError)
 
 def store_error(error: apsw.Error | UnicodeError | OverflowError, path: Path) -> StoreError:
     """Return the StoreError for an error of SQLite, with that error as its cause."""
-    told = _told(error, path) if isinstance(error, apsw.Error) else _unfit(error)
-    told.__cause__ = error
-    return told
+    translated = _translate(error, path) if isinstance(error, apsw.Error) else _unfit(error)
+    translated.__cause__ = error
+    return translated
 
 
 def _unfit(error: UnicodeError | OverflowError) -> StoreError:
     return StoreError(f"there is a value that cannot be stored: {error}")
 
 
-def _told(error: apsw.Error, path: Path) -> StoreError:
+def _translate(error: apsw.Error, path: Path) -> StoreError:
     for kind, reason in PASSING.items():
         if isinstance(error, kind):
             return StoreUnavailable(f"{path}: {reason} ({error})")

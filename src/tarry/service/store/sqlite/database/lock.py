@@ -40,7 +40,7 @@ class DispatcherLock:
 
     def take(self, worker: str) -> None:
         """Take the role, or share it inside this process; StoreOwned if another process has it."""
-        if self._file is not None and not self._is_there(self._file):
+        if self._file is not None and not self._is_at_path(self._file):
             os.close(self._file)
             self._file = None
         if self._file is None:
@@ -68,7 +68,7 @@ class DispatcherLock:
             os.close(self._file)
             self._file = None
 
-    def _is_there(self, file: int) -> bool:
+    def _is_at_path(self, file: int) -> bool:
         """Return whether this is still the file at the path, so that others lock the same one."""
         try:
             return os.path.samestat(os.fstat(file), self._path.stat())

@@ -28,7 +28,7 @@ Row = tuple[Any, ...]
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 500)
 """Row counts of a statement. The smallest that is large enough is used, and padded with NULLs."""
-LONGEST = 16 * 1024
+LONGEST_STATEMENT = 16 * 1024
 """Characters of a statement: apsw does not cache longer ones, so they are prepared each time."""
 
 APPLICATION = json.Decoder(Application)
@@ -59,10 +59,10 @@ def words(text: str) -> tuple[str, ...]:
 
 def message(row: Row) -> Message:
     """Return the message of a row."""
-    known, application, event_type, payload, event_id, channels, tags, accepted_at, *rest = row
+    message_id, application, event_type, payload, event_id, channels, tags, accepted_at, *rest = row
     deliver_at, payload_until, content_type = rest
     return Message(
-        id=known,
+        id=message_id,
         application=application,
         event_type=event_type,
         payload=payload,
@@ -96,11 +96,12 @@ def message_row(number: int, message: Message) -> Row:
 
 def delivery(row: Row) -> Delivery:
     """Return the delivery of a row of eleven columns."""
-    lane, seq, known, state, reason, attempts, tries, memory, due_at, accepted_at, ended_at = row
+    lane, seq, message_id, state, reason, attempts, tries, memory, *instants = row
+    due_at, accepted_at, ended_at = instants
     return Delivery(
         lane=lane,
         seq=seq,
-        message=known,
+        message=message_id,
         state=State(state),
         reason=Reason(reason),
         attempts=attempts,
@@ -124,13 +125,13 @@ def message_with_delivery(row: Row) -> tuple[Message, Delivery]:
 
 def due(row: Row, stream: Stream) -> Due:
     """Return the delivery or resend of a row, with its payload."""
-    lane, seq, known, event_type, payload, accepted_at, due_at, tries, attempts, *rest = row
+    lane, seq, message_id, event_type, payload, accepted_at, due_at, tries, attempts, *rest = row
     memory, resend, content_type = rest
     return Due(
         lane=lane,
         seq=seq,
         stream=stream,
-        message=known,
+        message=message_id,
         event_type=event_type,
         payload=payload,
         accepted_at=accepted_at,
@@ -145,12 +146,12 @@ def due(row: Row, stream: Stream) -> Due:
 
 def attempt(row: Row) -> Attempt:
     """Return the attempt of a row."""
-    known, lane, made_for, number, at, took, url, status, kind, detail, body, *decided = row
-    trigger, counted, policy, now, draw, decision = decided
+    attempt_id, lane, message_id, number, at, took, url, status, kind, detail, body, *rest = row
+    trigger, counted, policy, now, draw, decision = rest
     return Attempt(
-        id=known,
+        id=attempt_id,
         lane=lane,
-        message=made_for,
+        message=message_id,
         number=number,
         at=at,
         took=took,
@@ -227,13 +228,13 @@ def write_rows(db: apsw.Connection, sql: str, rows: Sequence[Row]) -> None:
     for start in range(0, len(rows), widths[-1]):
         part = rows[start : start + widths[-1]]
         width = next(width for width in widths if width >= len(part))
-        nothing = (None,) * (len(part[0]) * (width - len(part)))
-        db.execute(widened(sql, width), (*chain.from_iterable(part), *nothing))
+        padding = (None,) * (len(part[0]) * (width - len(part)))
+        db.execute(widened(sql, width), (*chain.from_iterable(part), *padding))
 
 
 @lru_cache(maxsize=100)
 def _widths(sql: str) -> tuple[int, ...]:
-    return tuple(width for width in WIDTHS if len(widened(sql, width)) <= LONGEST)
+    return tuple(width for width in WIDTHS if len(widened(sql, width)) <= LONGEST_STATEMENT)
 
 
 @lru_cache(maxsize=100)

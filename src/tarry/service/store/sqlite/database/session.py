@@ -20,8 +20,10 @@ from tarry.service.store.sqlite.database.rows import ENDPOINT, array, write_rows
 from tarry.service.store.sqlite.migrate import schema
 from tarry.service.store.sqlite.queries import SQL
 
-MOST_REMEMBERED = 10_000
+MOST_CACHED = 10_000
+"""Entries of a cache; a full cache is cleared."""
 MOST_KINDS = 100
+"""Kinds of messages whose lanes an audience remembers; with more, it forgets them all."""
 
 _APPLICATIONS = json.Decoder(list[tuple[str, str, int | None, int]])
 _LANES = json.Decoder(list[tuple[int, int, int]])
@@ -37,19 +39,19 @@ class Audience:
     def __init__(self, version: int, endpoints: tuple[Endpoint, ...]) -> None:
         self.version = version
         self._endpoints = endpoints
-        self._known: dict[tuple[str, tuple[str, ...]], tuple[Goal, ...]] = {}
+        self._goals_of_kind: dict[tuple[str, tuple[str, ...]], tuple[Goal, ...]] = {}
 
     def goals(self, message: Message, only: str | None = None) -> tuple[Goal, ...]:
         """Return the lanes that a message goes to; see `NewMessage` for `only`."""
         if only is not None:
-            return tuple(map(_goal, (one for one in self._endpoints if one.id == only)))
+            return tuple(_goal(endpoint) for endpoint in self._endpoints if endpoint.id == only)
         kind = (message.event_type, message.channels)
-        goals = self._known.get(kind)
+        goals = self._goals_of_kind.get(kind)
         if goals is None:
-            goals = tuple(map(_goal, (one for one in self._endpoints if one.wants(*kind))))
-            if len(self._known) >= MOST_KINDS:
-                self._known.clear()
-            self._known[kind] = goals
+            goals = tuple(_goal(endpoint) for endpoint in self._endpoints if endpoint.wants(*kind))
+            if len(self._goals_of_kind) >= MOST_KINDS:
+                self._goals_of_kind.clear()
+            self._goals_of_kind[kind] = goals
         return goals
 
 
@@ -107,14 +109,14 @@ class Session:
 
     def tenants(self, applications: Iterable[str]) -> dict[str, Tenant]:
         """Return those of these applications that exist, as they are in this transaction."""
-        found = self.db.execute(SQL["add_applications"], (array(applications),)).get
+        document = self.db.execute(SQL["add_applications"], (array(applications),)).get
         return {
-            known: Tenant(
+            application_id: Tenant(
                 environment,
                 self._most_waiting if most_waiting is None else most_waiting,
-                self._audience(known, version),
+                self._audience(application_id, version),
             )
-            for known, environment, most_waiting, version in _APPLICATIONS.decode(found)
+            for application_id, environment, most_waiting, version in _APPLICATIONS.decode(document)
         }
 
     def _audience(self, application: str, version: int) -> Audience:
@@ -122,7 +124,7 @@ class Session:
         if audience is None or audience.version != version:
             documents = self.db.execute(SQL["add_endpoints"], (application,))
             audience = Audience(version, tuple(ENDPOINT.decode(text) for (text,) in documents))
-            if len(self._audiences) >= MOST_REMEMBERED:
+            if len(self._audiences) >= MOST_CACHED:
                 self._audiences.clear()
             self._audiences[application] = audience
         return audience
@@ -132,8 +134,8 @@ class Session:
         write_rows(
             self.db, SQL["add_to_lanes"], [(count, lane) for lane, count in deliveries.items()]
         )
-        found = self.db.execute(SQL["add_last_of_lanes"], (array(deliveries),)).get
-        return {lane: (last, bool(awake)) for lane, last, awake in _LANES.decode(found)}
+        document = self.db.execute(SQL["add_last_of_lanes"], (array(deliveries),)).get
+        return {lane: (last, bool(awake)) for lane, last, awake in _LANES.decode(document)}
 
     def shard(self, lane: int) -> int | None:
         """Return the shard of a lane; None if there is no such lane."""
@@ -141,7 +143,7 @@ class Session:
         if shard is None:
             shard = self.db.execute(SQL["settle_shard"], (lane,)).get
             if shard is not None:
-                if len(self._shards) >= MOST_REMEMBERED:
+                if len(self._shards) >= MOST_CACHED:
                     self._shards.clear()
                 self._shards[lane] = shard
         return shard
@@ -151,8 +153,9 @@ class Session:
 
         The end of a lease does not matter here: it only says when other workers may take the shard.
         """
-        told = json.encode([(lease.shard, lease.epoch, lease.worker) for lease in leases]).decode()
-        return _EPOCHS.decode(self.db.execute(SQL["settle_held"], (told,)).get)
+        lease_rows = [(lease.shard, lease.epoch, lease.worker) for lease in leases]
+        document = json.encode(lease_rows).decode()
+        return _EPOCHS.decode(self.db.execute(SQL["settle_held"], (document,)).get)
 
     def held_for(self, lanes: Iterable[int], leases: Iterable[Lease]) -> dict[int, int]:
         """Return what `held` returns, for the shards of these lanes alone.
@@ -172,7 +175,7 @@ class Session:
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        stats = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return stats.st_dev, stats.st_ino

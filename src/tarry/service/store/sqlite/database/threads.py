@@ -30,7 +30,7 @@ Context = TypeVar("Context")
 """What a job works with, such as a connection."""
 Answer = TypeVar("Answer")
 
-LOOK_EVERY = 0.1
+WAKE_CHECK_SECONDS = 0.1
 """Seconds between two checks whether another process has woken a lane."""
 FORKED = "the store was opened before this process was forked: open it afterwards, in each process"
 """A fork copies no threads: in the child, no thread would ever answer."""
@@ -99,7 +99,7 @@ class Job(Struct, Generic[Context], eq=False):
 class JobThread(Generic[Context]):
     """A thread that runs jobs one after another. A subclass runs a batch of jobs in `serve`."""
 
-    MOST = 1_000
+    MOST_WEIGHT = 1_000
     """The largest weight of a batch; the job that reaches it is the last one of its batch."""
 
     def __init__(self, name: str) -> None:
@@ -187,7 +187,7 @@ class JobThread(Generic[Context]):
                 if not job.future.cancelled():
                     jobs.append(job)
                     weight += self.weight(job)
-                if weight >= self.MOST:
+                if weight >= self.MOST_WEIGHT:
                     break
                 job = self._jobs.get_nowait()
         except Empty:
@@ -200,11 +200,11 @@ class JobThread(Generic[Context]):
             self._closed = f"the store's thread {self._thread.name} died: {error!r}"
         while True:
             try:
-                left = self._jobs.get_nowait()
+                queued = self._jobs.get_nowait()
             except Empty:
                 break
-            if left is not None:
-                jobs.append(left)
+            if queued is not None:
+                jobs.append(queued)
         for job in jobs:
             job.error = StoreError(self._closed)
             job.error.__cause__ = error
@@ -217,14 +217,14 @@ class Reader(JobThread[apsw.Connection]):
     With a listener, it also checks now and then whether another process has woken a lane.
     """
 
-    MOST = 1  # no caller waits for the answer to another one
+    MOST_WEIGHT = 1  # no caller waits for the answer to another one
 
     def __init__(self, path: Path, name: str) -> None:
         self._path = path
         self._db: apsw.Connection | None = None
         self._on_wake: Callable[[], None] | None = None
-        self._looked_at = 0.0
-        self._seen = 0
+        self._checked_at = 0.0
+        self._data_version = 0
         super().__init__(name)
 
     def watch(self, on_wake: Callable[[], None]) -> None:
@@ -234,13 +234,13 @@ class Reader(JobThread[apsw.Connection]):
 
     def patience(self) -> float | None:
         """Return the time between two checks for woken lanes, if there is a listener."""
-        return None if self._on_wake is None else LOOK_EVERY
+        return None if self._on_wake is None else WAKE_CHECK_SECONDS
 
     def idle(self) -> None:
         """Check whether a lane was woken."""
         if self._on_wake is None:
             return
-        self._looked_at = monotonic()
+        self._checked_at = monotonic()
         try:
             if self._woken(self._connection()):
                 self._on_wake()
@@ -259,7 +259,7 @@ class Reader(JobThread[apsw.Connection]):
                 job.error = store_error(error, self._path)
             except Exception as error:  # noqa: BLE001  it goes to the caller; the thread goes on
                 job.error = error
-        if monotonic() - self._looked_at >= LOOK_EVERY:
+        if monotonic() - self._checked_at >= WAKE_CHECK_SECONDS:
             self.idle()
 
     def leave(self) -> None:
@@ -278,8 +278,8 @@ class Reader(JobThread[apsw.Connection]):
                 db.execute("ROLLBACK")
 
     def _woken(self, db: apsw.Connection) -> bool:
-        seen, self._seen = self._seen, db.pragma("data_version")
-        return seen != self._seen and db.execute(SQL["woken_any"]).fetchone() is not None
+        before, self._data_version = self._data_version, db.pragma("data_version")
+        return before != self._data_version and db.execute(SQL["woken_any"]).fetchone() is not None
 
     def _connection(self) -> apsw.Connection:
         if self._db is None:

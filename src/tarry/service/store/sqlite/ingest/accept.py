@@ -38,8 +38,8 @@ class SqliteIngest(RecordsByKind):
         """Delete a message's payload."""
 
         def work(session: Session) -> None:
-            done = session.db.execute(SQL["expunge"], (message, application)).fetchall()
-            if not done:
+            expunged = session.db.execute(SQL["expunge"], (message, application)).fetchall()
+            if not expunged:
                 raise NotFound("message", message)
             hit("expunge.before")
 
@@ -96,7 +96,7 @@ class Adding:
         self._tenants = self._session.tenants({new.message.application for new in messages})
         answers = [self._decide(new) for new in messages]
         if self._fresh:
-            self._keep()
+            self._save()
         hit("add.before")
         return answers
 
@@ -105,9 +105,9 @@ class Adding:
         tenant = self._tenants.get(message.application)
         if tenant is None:
             return NotFound("application", message.application)
-        if new.key is not None and (known := self._known(new, new.key, tenant)) is not None:
-            return known
-        if message.event_id is not None and self._used(message, message.event_id):
+        if new.key is not None and (result := self._key_result(new, new.key, tenant)) is not None:
+            return result
+        if message.event_id is not None and self._event_id_is_used(message, message.event_id):
             return Conflict("message", message.event_id)
         most = tenant.most_waiting
         if most is not None and self._waits(message.application) >= most:
@@ -118,7 +118,8 @@ class Adding:
         self._accept(new, tenant)
         return Accepted(message)
 
-    def _known(self, new: NewMessage, key: str, tenant: Tenant) -> Accepted | Conflict | None:
+    def _key_result(self, new: NewMessage, key: str, tenant: Tenant) -> Accepted | Conflict | None:
+        """Return the result for a key that was used before; None for a new key."""
         earlier = self._keys.get((tenant.environment, key))
         if earlier is not None:
             fingerprint, first = earlier[0].fingerprint, earlier[0].message
@@ -132,7 +133,7 @@ class Adding:
             return Conflict("message", key)
         return Accepted(first, repeated=True)
 
-    def _used(self, message: Message, event_id: str) -> bool:
+    def _event_id_is_used(self, message: Message, event_id: str) -> bool:
         event = (message.application, event_id)
         return event in self._events or bool(self._db.execute(SQL["add_event"], event).fetchone())
 
@@ -155,9 +156,9 @@ class Adding:
         if message.event_id is not None:
             self._events.add((message.application, message.event_id))
 
-    def _keep(self) -> None:
-        kept = [rows.message_row(fresh.number, fresh.message) for fresh in self._fresh]
-        write_rows(self._db, SQL["add_message"], kept)
+    def _save(self) -> None:
+        message_rows = [rows.message_row(fresh.number, fresh.message) for fresh in self._fresh]
+        write_rows(self._db, SQL["add_message"], message_rows)
         firsts = [
             (environment, key, number, new.fingerprint, new.message.accepted_at)
             for (environment, key), (new, number) in self._keys.items()

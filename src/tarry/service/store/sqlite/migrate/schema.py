@@ -15,8 +15,8 @@ from tarry.service.store.sqlite.database.faults import store_error
 from tarry.service.store.sqlite.database.own_thread import Unwanted, in_own_thread, never
 
 STEPS = steps(__package__)
-WANTED = len(STEPS)
-LOOK_EVERY = 100_000
+NEWEST_VERSION = len(STEPS)
+STEPS_PER_CHECK = 100_000
 """Long work checks whether it is still wanted after this many steps of SQLite's machine."""
 
 Answer = TypeVar("Answer")
@@ -32,36 +32,36 @@ class SqliteMigrator:
         """Return the schema's version and the pending steps; a missing file has schema 0."""
         if not self._path.exists():
             return status(STEPS, 0)
-        return await in_own_thread(partial(on_file, self._path, look))
+        return await in_own_thread(partial(on_file, self._path, read_status))
 
     async def up(self) -> Status:
         """Run all pending steps; create the file if there is none."""
         return await in_own_thread(partial(on_file, self._path, bring_up, create=True))
 
 
-def look(db: apsw.Connection) -> Status:
+def read_status(db: apsw.Connection) -> Status:
     """Return the schema's status; StoreError if the file belongs to another program."""
-    found = int(db.pragma("user_version"))
+    version = int(db.pragma("user_version"))
     if is_another_programs(db):
         raise StoreError(
             f"{db.filename} is the database of another program: name another file for tarry"
         )
-    return status(STEPS, found)
+    return status(STEPS, version)
 
 
 def bring_up(db: apsw.Connection) -> Status:
     """Run the pending steps, each in one transaction; return the status before."""
-    before = look(db)
+    before = read_status(db)
     for step in before.pending:
-        _make(db, step)
+        _run_step(db, step)
     return before
 
 
 def require(db: apsw.Connection) -> None:
     """Raise SchemaMismatch if the schema is not the one this tarry works with."""
-    found = look(db)
-    if found.pending:
-        raise SchemaMismatch(found.found, found.wanted)
+    current = read_status(db)
+    if current.pending:
+        raise SchemaMismatch(current.found, current.wanted)
 
 
 def on_file(
@@ -77,14 +77,14 @@ def on_file(
         raise StoreError(f"there is no file {path}; `tarry migrate up` makes one")
     try:
         db = connect(path, create=create)
-        db.set_progress_handler(unwanted, LOOK_EVERY)
+        db.set_progress_handler(unwanted, STEPS_PER_CHECK)
         try:
             return work(db)
         finally:
             db.close()
     except apsw.Error as error:
-        told = store_error(error, path)
-        raise told from error
+        translated = store_error(error, path)
+        raise translated from error
 
 
 def check_folder(path: Path) -> None:
@@ -99,7 +99,7 @@ def check_folder(path: Path) -> None:
         raise StoreError(f"{path} cannot be opened: it is read-only")
 
 
-def _make(db: apsw.Connection, step: Migration) -> None:
+def _run_step(db: apsw.Connection, step: Migration) -> None:
     db.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have run it while this one waited for the lock.

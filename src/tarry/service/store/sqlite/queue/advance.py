@@ -18,7 +18,7 @@ from tarry.service.store.sqlite.database.session import Session
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.reading.lane_search import first_since
 
-LOOKED_AT = 5
+ROWS_READ_PER_CHANGE = 5
 """How many rows one piece reads for each row that it may change."""
 
 
@@ -44,7 +44,7 @@ class Candidate(Struct, frozen=True):
         """Whether the delivery has ended."""
         return self.state is not None and State(self.state) not in LIVE
 
-    def wanted(self, task: Task, endpoint: Endpoint) -> bool:
+    def is_replayed(self, task: Task, endpoint: Endpoint) -> bool:
         """Whether the task replays this message to the endpoint."""
         if not self.whole:
             return False
@@ -72,16 +72,16 @@ def do_piece(session: Session, task: Task, now: float, limit: int) -> Piece:
     """Do an unfinished task for at most `limit` more deliveries."""
     match task.work:
         case Work.RECOVER:
-            found, piece = _behind(session, "advance_failed", task, limit)
-            _again(session, task.lane, [seq for seq, _, _ in found], now)
-            ended = sum(ended for _, _, ended in found)
+            changed, piece = _next_deliveries(session, "advance_failed", task, limit)
+            _make_ready(session, task.lane, [seq for seq, _, _ in changed], now)
+            ended = sum(ended for _, _, ended in changed)
             session.db.execute(SQL["settle_ended"], (-ended, task.lane))
             return piece
         case Work.DISCARD:
-            found, piece = _behind(session, "advance_live", task, limit)
-            discarded = [(now, task.lane, seq) for seq, _ in found]
+            changed, piece = _next_deliveries(session, "advance_live", task, limit)
+            discarded = [(now, task.lane, seq) for seq, _ in changed]
             write_rows(session.db, SQL["advance_discard"], discarded)
-            session.db.execute(SQL["settle_ended"], (len(found), task.lane))
+            session.db.execute(SQL["settle_ended"], (len(changed), task.lane))
             session.db.execute(SQL["advance_resends"], (task.lane,))
             return piece
         case Work.REPLAY_MISSING | Work.BULK_REPLAY:
@@ -94,13 +94,15 @@ def do_piece(session: Session, task: Task, now: float, limit: int) -> Piece:
             assert_never(task.work)
 
 
-def _behind(session: Session, query: str, task: Task, limit: int) -> tuple[list[rows.Row], Piece]:
+def _next_deliveries(
+    session: Session, query: str, task: Task, limit: int
+) -> tuple[list[rows.Row], Piece]:
     """Return the deliveries that this piece changes."""
     if not task.cursor:  # the task starts: skip the deliveries from before its time range
         task = replace(task, cursor=str(first_since(session.db, task.lane, task.since) - 1))
     bounds = _bounds(task, limit, since=task.since, after=int(task.cursor), lane=task.lane)
-    with closing(session.db.execute(SQL[query], bounds)) as found:
-        return _concerned(found, task, limit)
+    with closing(session.db.execute(SQL[query], bounds)) as candidates:
+        return _choose(candidates, task, limit)
 
 
 def _replay(session: Session, task: Task, now: float, limit: int) -> Piece:
@@ -112,62 +114,80 @@ def _replay(session: Session, task: Task, now: float, limit: int) -> Piece:
         now=now,
         classed=task.replays.status_class is not None,
     )
-    with closing(session.db.execute(SQL["advance_messages"], bounds)) as read:
-        candidates = (Candidate(*row) for row in read)
-        found = (
-            (behind(one.accepted_at, one.id), one.wanted(task, endpoint), one) for one in candidates
+    with closing(session.db.execute(SQL["advance_messages"], bounds)) as message_rows:
+        candidates = (Candidate(*row) for row in message_rows)
+        checked = (
+            (
+                behind(candidate.accepted_at, candidate.id),
+                candidate.is_replayed(task, endpoint),
+                candidate,
+            )
+            for candidate in candidates
         )
-        concerned, piece = _concerned(found, task, limit)
-    known = [one for _, _, one in concerned]
-    _again(session, task.lane, [one.seq for one in known if one.seq is not None], now)
-    ended = sum(one.ended for one in known)
+        concerned, piece = _choose(checked, task, limit)
+    replayed = [candidate for _, _, candidate in concerned]
+    _make_ready(
+        session,
+        task.lane,
+        [candidate.seq for candidate in replayed if candidate.seq is not None],
+        now,
+    )
+    ended = sum(candidate.ended for candidate in replayed)
     session.db.execute(SQL["settle_ended"], (-ended, task.lane))
-    _deliver(session, task.lane, [one.number for one in known if one.seq is None], now)
+    _deliver(
+        session,
+        task.lane,
+        [candidate.number for candidate in replayed if candidate.seq is None],
+        now,
+    )
     return piece
 
 
 def _purge(session: Session, task: Task, limit: int) -> Piece:
     bounds = _bounds_of_messages(task, limit)
-    with closing(session.db.execute(SQL["advance_payloads"], bounds)) as read:
-        found = (
-            (behind(accepted_at, known), full, number) for accepted_at, known, full, number in read
+    with closing(session.db.execute(SQL["advance_payloads"], bounds)) as message_rows:
+        checked = (
+            (behind(accepted_at, message_id), full, number)
+            for accepted_at, message_id, full, number in message_rows
         )
-        concerned, piece = _concerned(found, task, limit)
+        concerned, piece = _choose(checked, task, limit)
     write_rows(session.db, SQL["advance_purge"], [(number,) for _, _, number in concerned])
     return piece
 
 
-def _bounds_of_messages(task: Task, limit: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401  parameters of any type
+def _bounds_of_messages(task: Task, limit: int, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401  parameters of any type
     at, after = task.place
-    return _bounds(task, limit, application=task.application, at=at, after=after, **more)
+    return _bounds(task, limit, application=task.application, at=at, after=after, **parameters)
 
 
-def _bounds(task: Task, limit: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401  parameters of any type
+def _bounds(task: Task, limit: int, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401  parameters of any type
     return {
         "until": task.end,
-        "limit": limit * LOOKED_AT,
-        **more,
+        "limit": limit * ROWS_READ_PER_CHANGE,
+        **parameters,
     }
 
 
-def _concerned(found: Iterable[rows.Row], task: Task, limit: int) -> tuple[list[rows.Row], Piece]:
+def _choose(candidates: Iterable[rows.Row], task: Task, limit: int) -> tuple[list[rows.Row], Piece]:
     """Return the rows that are to be changed, at most `limit` of them, and the piece.
 
     A row starts with the cursor value behind it and with whether it is to be changed. No row is
     read beyond the last one that is changed: all writers wait meanwhile.
     """
     concerned: list[rows.Row] = []
-    cursor, looked_at = task.cursor, 0
-    for row in found:
-        cursor, looked_at = row[0], looked_at + 1
+    cursor, rows_read = task.cursor, 0
+    for row in candidates:
+        cursor, rows_read = row[0], rows_read + 1
         if row[1]:
             concerned.append(row)
             if len(concerned) == limit:
                 return concerned, Piece(limit, str(cursor), last=False)
-    return concerned, Piece(len(concerned), str(cursor), last=looked_at < limit * LOOKED_AT)
+    return concerned, Piece(
+        len(concerned), str(cursor), last=rows_read < limit * ROWS_READ_PER_CHANGE
+    )
 
 
-def _again(session: Session, lane: int, seqs: Sequence[int], now: float) -> None:
+def _make_ready(session: Session, lane: int, seqs: Sequence[int], now: float) -> None:
     write_rows(session.db, SQL["advance_again"], [(now, lane, seq) for seq in seqs])
     _stir(session, lane, len(seqs))
 

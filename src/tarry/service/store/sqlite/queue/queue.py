@@ -17,7 +17,7 @@ from tarry.service.store.sqlite.database.session import Session
 from tarry.service.store.sqlite.database.threads import Threads
 from tarry.service.store.sqlite.queries import SQL
 
-LARGEST = 2**63 - 1
+LARGEST_SEQ = 2**63 - 1
 
 
 class SqliteQueue:
@@ -35,9 +35,9 @@ class SqliteQueue:
 
         def work(session: Session) -> list[Lease]:
             db, now = session.db, session.clock()
-            here, latest = rows.array(lock.workers), now + TOO_LONG * length
-            db.execute(SQL["lease_end"], (here,))
-            db.execute(SQL["lease_forget"], (here, latest))
+            own_workers, latest = rows.array(lock.workers), now + TOO_LONG * length
+            db.execute(SQL["lease_end"], (own_workers,))
+            db.execute(SQL["lease_forget"], (own_workers, latest))
             db.execute(SQL["lease_alive"], (worker, now + length))
             owned = db.execute(SQL["lease_owned"], (worker, now)).get
             room = max(0, most - owned)
@@ -57,15 +57,15 @@ class SqliteQueue:
         def work(session: Session) -> list[Lease]:
             until = session.clock() + length
             session.db.execute(SQL["lease_alive"], (worker, until))
-            mine = [lease for lease in leases if lease.worker == worker]
-            held = session.held(mine)
+            own = [lease for lease in leases if lease.worker == worker]
+            held = session.held(own)
             session.db.executemany(SQL["renew"], ((until, shard) for shard in held))
             hit("renew.before")
-            return [lease for lease in mine if lease.shard in held]
+            return [lease for lease in own if lease.shard in held]
 
-        kept = await self._threads.write(work)
+        owned = await self._threads.write(work)
         hit("renew.after")
-        return kept
+        return owned
 
     async def release(self, leases: Sequence[Lease]) -> None:
         """Give shards back; with the last one, the dispatcher's role too."""
@@ -75,9 +75,9 @@ class SqliteQueue:
             hit("release.before")
             return {worker for (worker,) in session.db.execute(SQL["release_left"])}
 
-        left = await self._threads.write(work)
+        still_owning = await self._threads.write(work)
         hit("release.after")
-        for worker in {lease.worker for lease in leases} - left:
+        for worker in {lease.worker for lease in leases} - still_owning:
             self._threads.lock.leave(worker)
 
     async def server(self) -> Server:
@@ -91,9 +91,9 @@ class SqliteQueue:
 
     async def awake(self, shards: Sequence[int]) -> list[int]:
         """Return the lanes of these shards that are not at rest."""
-        asked = rows.array(shards)
+        numbers = rows.array(shards)
         return await self._threads.read(
-            lambda db: [lane for (lane,) in db.execute(SQL["awake"], (asked,))]
+            lambda db: [lane for (lane,) in db.execute(SQL["awake"], (numbers,))]
         )
 
     async def woken(self, leases: Sequence[Lease]) -> list[int]:
@@ -124,10 +124,10 @@ class SqliteQueue:
         self, lanes: Mapping[int, int], leases: Iterable[Lease], *, doze: bool = False
     ) -> set[int]:
         """Put lanes to rest that have nothing to send, or let lanes doze; return their numbers."""
-        query, named = SQL["rest_doze" if doze else "rest"], list(leases)
+        query, lease_list = SQL["rest_doze" if doze else "rest"], list(leases)
 
         def work(session: Session) -> set[int]:
-            held = session.held_for(lanes, named)
+            held = session.held_for(lanes, lease_list)
             resting = {
                 lane
                 for lane, added in lanes.items()
@@ -145,8 +145,8 @@ class SqliteQueue:
         """Return these lanes, without lanes that are gone."""
 
         def work(db: apsw.Connection) -> list[LaneRow]:
-            found = (db.execute(SQL["lanes"], (lane,)).fetchone() for lane in lanes)
-            return [rows.lane_row(row) for row in found if row is not None]
+            found_rows = (db.execute(SQL["lanes"], (lane,)).fetchone() for lane in lanes)
+            return [rows.lane_row(row) for row in found_rows if row is not None]
 
         return await self._threads.read(work)
 
@@ -160,11 +160,11 @@ class SqliteQueue:
 
     async def origins(self, names: Sequence[str]) -> list[bytes]:
         """Return the record saved by `learn` for each of these origins."""
-        wanted = rows.array(names)
+        name_array = rows.array(names)
 
         def work(db: apsw.Connection) -> list[bytes]:
-            known = dict(db.execute(SQL["origins"], (wanted,)))
-            return [known.get(name, b"") for name in names]
+            records = dict(db.execute(SQL["origins"], (name_array,)))
+            return [records.get(name, b"") for name in names]
 
         return await self._threads.read(work)
 
@@ -172,23 +172,23 @@ class SqliteQueue:
         self, origins: Mapping[str, bytes], *, expected: Mapping[str, bytes] = NO_RECORDS
     ) -> dict[str, bytes]:
         """Save what was learned about origins; return the records that were not replaced."""
-        wanted = rows.array(origins)
+        name_array = rows.array(origins)
 
         def work(session: Session) -> dict[str, bytes]:
-            records = dict(session.db.execute(SQL["origins"], (wanted,)))
-            kept = {
+            records = dict(session.db.execute(SQL["origins"], (name_array,)))
+            not_replaced = {
                 name: record
                 for name, record in records.items()
                 if expected.get(name, record) != record
             }
-            learned = [(name, text) for name, text in origins.items() if name not in kept]
+            learned = [(name, text) for name, text in origins.items() if name not in not_replaced]
             session.db.executemany(SQL["learn"], learned)
             hit("learn.before")
-            return kept
+            return not_replaced
 
-        kept = await self._threads.write(work)
+        not_replaced = await self._threads.write(work)
         hit("learn.after")
-        return kept
+        return not_replaced
 
 
 def fetch_from(db: apsw.Connection, wants: Sequence[Want], now: float, most_bytes: int) -> Fetched:
@@ -218,7 +218,7 @@ def _stream(db: apsw.Connection, want: Want, now: float) -> Iterator[Due]:
     bounds: rows.Row
     match want.stream:
         case Stream.READY:
-            before = LARGEST if want.before is None else want.before
+            before = LARGEST_SEQ if want.before is None else want.before
             query, bounds = "fetch_ready", (want.lane, want.after, before, want.limit)
         case Stream.WAITING:
             query = "fetch_waiting"

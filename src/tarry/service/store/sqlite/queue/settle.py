@@ -18,7 +18,7 @@ from tarry.service.store.sqlite.database.threads import Threads
 from tarry.service.store.sqlite.database.writer import Bulk
 from tarry.service.store.sqlite.queries import SQL
 
-_FOUND = json.Decoder(dict[int, tuple[int, bool]])
+_UNCHANGED = json.Decoder(dict[int, tuple[int, bool]])
 
 
 class SqliteSettling:
@@ -36,18 +36,18 @@ class SqliteSettling:
         leases = list(leases)
 
         def work(session: Session) -> list[bool]:
-            lanes = (one.lane for part in (settlements, changes) for one in part)
+            lanes = (item.lane for items in (settlements, changes) for item in items)
             held = session.held_for(lanes, leases)
-            made = _settle(session, settlements, held)
+            applied = _settle(session, settlements, held)
             for change in changes:
                 if _is_held(session, change, held):
                     _change(session, change)
             hit("settle.before")
-            return made
+            return applied
 
-        made = await self._threads.write(Bulk(work))
+        applied = await self._threads.write(Bulk(work))
         hit("settle.after")
-        return made
+        return applied
 
     async def expire(
         self, lane: int, *, accepted_before: float, now: float, limit: int, lease: Lease
@@ -76,48 +76,60 @@ class SqliteSettling:
 def _settle(
     session: Session, settlements: Sequence[Settlement | Resent], held: dict[int, int]
 ) -> list[bool]:
-    good = [(place, one) for place, one in enumerate(settlements) if _is_held(session, one, held)]
-    made = [False] * len(settlements)
+    allowed = [
+        (index, settlement)
+        for index, settlement in enumerate(settlements)
+        if _is_held(session, settlement, held)
+    ]
+    applied = [False] * len(settlements)
     attempts: list[rows.Row] = []
     ended = Counter[int]()
-    for batch in in_rounds(good):
-        found = _found(session, batch)
-        same = [(place, one, *found[place]) for place, one in batch if place in found]
-        write_rows(session.db, SQL["settle"], [_step(one) for _, one, _, live in same if live])
-        for place, one, message, live in same:
-            made[place] = live
-            ended[one.lane] += live and one.state not in LIVE
-            if one.attempt is not None:
-                attempts.append(rows.attempt_row(one.attempt, message))
-                if not live:
-                    session.db.execute(SQL["settle_late"], (one.lane, one.seq))
-    for place, resent in good:
+    for batch in in_rounds(allowed):
+        unchanged = _unchanged(session, batch)
+        same = [
+            (index, settlement, *unchanged[index])
+            for index, settlement in batch
+            if index in unchanged
+        ]
+        live_rows = [_settle_row(settlement) for _, settlement, _, is_live in same if is_live]
+        write_rows(session.db, SQL["settle"], live_rows)
+        for index, settlement, message, is_live in same:
+            applied[index] = is_live
+            ended[settlement.lane] += is_live and settlement.state not in LIVE
+            if settlement.attempt is not None:
+                attempts.append(rows.attempt_row(settlement.attempt, message))
+                if not is_live:
+                    session.db.execute(SQL["settle_late"], (settlement.lane, settlement.seq))
+    for index, resent in allowed:
         if isinstance(resent, Resent):
-            asked = (resent.lane, resent.resend)
-            for (message,) in list(session.db.execute(SQL["settle_resent"], asked)):
-                made[place] = True
+            resend_key = (resent.lane, resent.resend)
+            for (message,) in list(session.db.execute(SQL["settle_resent"], resend_key)):
+                applied[index] = True
                 attempts.append(rows.attempt_row(resent.attempt, message))
-                ended[resent.lane] += _resent(session, resent, message)
+                ended[resent.lane] += _apply_resend(session, resent, message)
     write_rows(session.db, SQL["settle_attempt"], attempts)
     counted = [(deliveries, lane) for lane, deliveries in ended.items() if deliveries]
     write_rows(session.db, SQL["settle_ended"], counted)
-    return made
+    return applied
 
 
-def _is_held(session: Session, one: Settlement | Resent | Change, held: Mapping[int, int]) -> bool:
+def _is_held(session: Session, item: Settlement | Resent | Change, held: Mapping[int, int]) -> bool:
     """Return whether the lease of this very epoch still holds the lane's shard."""
-    shard = session.shard(one.lane)
-    return shard is not None and held.get(shard) == one.epoch
+    shard = session.shard(item.lane)
+    return shard is not None and held.get(shard) == item.epoch
 
 
-def _found(session: Session, batch: Sequence[Placed]) -> dict[int, tuple[int, bool]]:
-    """Return, by place, the message number of each unchanged delivery and whether it is live."""
-    told = {place: (one.lane, one.seq, one.tries, one.message) for place, one in batch}
-    found = session.db.execute(SQL["settle_found"], (json.encode(told).decode(),)).get
-    return _FOUND.decode(found)
+def _unchanged(session: Session, batch: Sequence[Placed]) -> dict[int, tuple[int, bool]]:
+    """Return, by index, the message number of each unchanged delivery and whether it is live."""
+    expected = {
+        index: (settlement.lane, settlement.seq, settlement.tries, settlement.message)
+        for index, settlement in batch
+    }
+    document = session.db.execute(SQL["settle_found"], (json.encode(expected).decode(),)).get
+    return _UNCHANGED.decode(document)
 
 
-def _resent(session: Session, resent: Resent, message: int) -> int:
+def _apply_resend(session: Session, resent: Resent, message: int) -> int:
     """Update or add the delivery of a resent message; return how many more have ended."""
     db, lane = session.db, resent.lane
     if db.execute(SQL["settle_there"], (message, lane)).get:
@@ -132,7 +144,7 @@ def _resent(session: Session, resent: Resent, message: int) -> int:
     return 1
 
 
-def _step(settlement: Settlement) -> rows.Row:
+def _settle_row(settlement: Settlement) -> rows.Row:
     due_at = settlement.due_at
     if due_at is None and settlement.state is WAITING:
         due_at = 0.0  # it waits for no particular time, so it is due

@@ -36,15 +36,15 @@ class SqliteTasks(RecordsByKind):
         """Save a task and wake its lane; return the task."""
 
         def work(session: Session) -> Task:
-            standing = task
+            result = task
             if most_pending is not None:
-                known = _pending(session.db, task.lane)
-                standing = standing_for(task, known, pending=len(known), most=most_pending)
-            if standing is task:
+                pending = _pending(session.db, task.lane)
+                result = standing_for(task, pending, pending=len(pending), most=most_pending)
+            if result is task:
                 put_task(session, task)
             session.wake([task.lane] if task.lane else [])
             hit("task.before")
-            return standing
+            return result
 
         added = await self._threads.write(work)
         hit("task.after")
@@ -58,9 +58,11 @@ class SqliteTasks(RecordsByKind):
 
     async def _tasks_of(self, application: str) -> list[Task]:
         """Return an application's tasks, newest first."""
-        asked = (application,)
+        parameters = (application,)
         return await self._threads.browse(
-            lambda db: [rows.TASK.decode(text) for (text,) in db.execute(SQL["read_tasks"], asked)]
+            lambda db: [
+                rows.TASK.decode(text) for (text,) in db.execute(SQL["read_tasks"], parameters)
+            ]
         )
 
     async def next_task(
@@ -71,10 +73,10 @@ class SqliteTasks(RecordsByKind):
         after: Tenant = FIRST_TENANT,
     ) -> Task | None:
         """Return the oldest unfinished task of these kinds, of the next tenant in these shards."""
-        asked = (*after, rows.array(shards), rows.array(works))
+        parameters = (*after, rows.array(shards), rows.array(works))
 
         def work(db: apsw.Connection) -> Task | None:
-            document = db.execute(SQL["next_task"], asked).get
+            document = db.execute(SQL["next_task"], parameters).get
             return None if document is None else rows.TASK.decode(document)
 
         return await self._threads.read(work)
@@ -134,8 +136,8 @@ def put_task(session: Session, task: Task) -> None:
 
 def _pending(db: apsw.Connection, lane: int) -> list[Task]:
     """Return a lane's unfinished replays, oldest first."""
-    asked = (lane, rows.array(REPLAYS))
-    return [rows.TASK.decode(text) for (text,) in db.execute(SQL["add_task_pending"], asked)]
+    parameters = (lane, rows.array(REPLAYS))
+    return [rows.TASK.decode(text) for (text,) in db.execute(SQL["add_task_pending"], parameters)]
 
 
 def _get(db: apsw.Connection, task: str) -> Task:

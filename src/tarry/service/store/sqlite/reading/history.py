@@ -32,8 +32,8 @@ class SqliteHistory(RecordsByKind):
         """Return the message with this id or event id."""
 
         def work(db: apsw.Connection) -> Message:
-            asked = {"application": application, "known_as": known_as}
-            row = db.execute(SQL["get_message"], asked).fetchone()
+            parameters = {"application": application, "known_as": known_as}
+            row = db.execute(SQL["get_message"], parameters).fetchone()
             if row is None:
                 raise NotFound("message", known_as)
             return rows.message(row)

@@ -57,73 +57,77 @@ class SqliteListing(RecordsByKind):
         return await self._listed("page_endpoints", cut, bounds, rows.ENDPOINT.decode)
 
     async def _page_messages(
-        self, application: str, cut: Cut, wanted: MessageFilter
+        self, application: str, cut: Cut, message_filter: MessageFilter
     ) -> Found[Message]:
         """Return an application's messages."""
-        bounds = {"application": application, **_chosen(wanted)}
-        low, high = cut.between(*wanted.span(MESSAGE))
-        found, left_at = await self._look("page_messages", low, high, cut, bounds)
-        places = [(number,) for _, _, number in found]
-        messages = await self._found("page_messages_found", places, rows.message)
+        bounds = {"application": application, **_message_bounds(message_filter)}
+        low, high = cut.between(*message_filter.span(MESSAGE))
+        hits, left_at = await self._search("page_messages", low, high, cut, bounds)
+        keys = [(number,) for _, _, number in hits]
+        messages = await self._values_at("page_messages_found", keys, rows.message)
         return Found(messages, left_at)
 
     async def _page_deliveries_to(
-        self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
+        self, endpoint: Endpoint, cut: Cut, delivery_filter: DeliveryFilter
     ) -> Found[tuple[Message, Delivery]]:
         """Return an endpoint's deliveries with their messages, by the lane's sequence number."""
-        lane, states = endpoint.lane, wanted.states
-        first, last = wanted.message.span(MESSAGE)
+        lane, states = endpoint.lane, delivery_filter.states
+        first, last = delivery_filter.message.span(MESSAGE)
         bounds = {
             "lane": lane,
             "first": first,
             "last": last,
             "states": None if states is None else rows.array(states),
-            "tried": wanted.tried,
-            **_chosen(wanted.message),
+            "tried": delivery_filter.tried,
+            **_message_bounds(delivery_filter.message),
         }
         rare = states is not None and states <= UNDELIVERED
         query = "page_deliveries_to_undelivered" if rare else "page_deliveries_to"
-        low, high = await self._threads.browse(lambda db: span(db, lane, cut, wanted.message))
-        found, left_at = await self._look(query, low, high, cut, bounds, mark=2)
-        places = [(lane, row[0]) for row in found]
-        here = await self._found("page_deliveries_to_found", places, rows.message_with_delivery)
-        return Found(here, left_at)
+        low, high = await self._threads.browse(
+            lambda db: span(db, lane, cut, delivery_filter.message)
+        )
+        hits, left_at = await self._search(query, low, high, cut, bounds, mark=2)
+        keys = [(lane, row[0]) for row in hits]
+        pairs = await self._values_at("page_deliveries_to_found", keys, rows.message_with_delivery)
+        return Found(pairs, left_at)
 
     async def _page_attempts_to(
-        self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
+        self, endpoint: Endpoint, cut: Cut, attempt_filter: AttemptFilter
     ) -> Found[tuple[Attempt, Message]]:
         """Return the attempts made at an endpoint, with their messages."""
-        bounds = {"lane": endpoint.lane, **_come_out(wanted)}
-        low, high = cut.between(*wanted.message.span(ATTEMPT))
-        found, left_at = await self._look("page_attempts_to", low, high, cut, bounds)
-        places = [(endpoint.lane, row[0]) for row in found]
-        made = await self._found("page_attempts_to_found", places, rows.attempt_with_message)
-        return Found(made, left_at)
+        bounds = {"lane": endpoint.lane, **_attempt_bounds(attempt_filter)}
+        low, high = cut.between(*attempt_filter.message.span(ATTEMPT))
+        hits, left_at = await self._search("page_attempts_to", low, high, cut, bounds)
+        keys = [(endpoint.lane, row[0]) for row in hits]
+        pairs = await self._values_at("page_attempts_to_found", keys, rows.attempt_with_message)
+        return Found(pairs, left_at)
 
     async def _page_attempts_of(
-        self, message: str, cut: Cut, wanted: AttemptFilter
+        self, message: str, cut: Cut, attempt_filter: AttemptFilter
     ) -> Found[tuple[Attempt, Endpoint]]:
         """Return the attempts at a message, with their endpoints."""
-        bounds = {"message": message, **_come_out(wanted)}
-        low, high = cut.between(*wanted.message.span(ATTEMPT))
-        found, left_at = await self._look("page_attempts_of", low, high, cut, bounds)
-        places = [(message, row[0]) for row in found]
-        made = await self._found("get_attempt", places, rows.attempt_with_endpoint)
-        return Found(made, left_at)
+        bounds = {"message": message, **_attempt_bounds(attempt_filter)}
+        low, high = cut.between(*attempt_filter.message.span(ATTEMPT))
+        hits, left_at = await self._search("page_attempts_of", low, high, cut, bounds)
+        keys = [(message, row[0]) for row in hits]
+        pairs = await self._values_at("get_attempt", keys, rows.attempt_with_endpoint)
+        return Found(pairs, left_at)
 
     async def _attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
         """Return one attempt at a message."""
-        found = await self._found("get_attempt", [(message, attempt)], rows.attempt_with_endpoint)
-        if not found:
+        attempts = await self._values_at(
+            "get_attempt", [(message, attempt)], rows.attempt_with_endpoint
+        )
+        if not attempts:
             raise NotFound("attempt", attempt)
-        return found[0]
+        return attempts[0]
 
     async def _expunge_attempt(self, message: str, attempt: str) -> None:
         """Replace the stored response of an attempt by EXPUNGED."""
 
         def work(session: Session) -> None:
-            asked = {"kept": EXPUNGED, "message": message, "attempt": attempt}
-            if not session.db.execute(SQL["expunge_attempt"], asked).fetchall():
+            parameters = {"kept": EXPUNGED, "message": message, "attempt": attempt}
+            if not session.db.execute(SQL["expunge_attempt"], parameters).fetchall():
                 raise NotFound("attempt", attempt)
 
         await self._threads.write(work)
@@ -139,15 +143,15 @@ class SqliteListing(RecordsByKind):
         """Count deliveries accepted in that time by state and whether they were tried."""
         bounds = {"lane": endpoint.lane, "since": since, "until": until}
 
-        async def ask(low: int, most: int) -> list[tuple[tuple[State, bool], int, int, int]]:
-            asked = {**bounds, "low": low, "limit": most}
-            found = await self._survey("count_deliveries", asked)
+        async def read_piece(low: int, most: int) -> list[tuple[tuple[State, bool], int, int, int]]:
+            parameters = {**bounds, "low": low, "limit": most}
+            groups = await self._survey("count_deliveries", parameters)
             return [
-                ((State(state), bool(tried)), counted, there, last)
-                for state, tried, counted, there, last in found
+                ((State(state), bool(tried)), counted, rows_read, last)
+                for state, tried, counted, rows_read, last in groups
             ]
 
-        return +(await count_rows(ask, 0))
+        return +(await count_rows(read_piece, 0))
 
     async def count_attempts(
         self, endpoint: Endpoint, *, since: float, until: float
@@ -162,13 +166,15 @@ class SqliteListing(RecordsByKind):
     ) -> Found[Value]:
         """Return a page of a list that is short enough for one query."""
         low, high = cut.between(FIRST, LAST)
-        asked = {**bounds, "low": low, "high": high, "limit": cut.limit}
+        parameters = {**bounds, "low": low, "high": high, "limit": cut.limit}
         entries = await self._threads.browse(
-            lambda db: [decode(text) for (text,) in db.execute(_along(query, cut), asked)]
+            lambda db: [
+                decode(text) for (text,) in db.execute(_in_direction(query, cut), parameters)
+            ]
         )
         return Found(cut.in_order(entries))
 
-    async def _look(  # noqa: PLR0913  a list and a part of it
+    async def _search(  # noqa: PLR0913  a list and a part of it
         self, query: str, low: Key, high: Key, cut: Cut, bounds: Bounds, *, mark: int = 0
     ) -> tuple[list[rows.Row], str | None]:
         """Return the rows that fit, read in small pieces so that other queries run in between.
@@ -176,21 +182,21 @@ class SqliteListing(RecordsByKind):
         Also returns the value of column `mark` to continue from, if the search stopped early.
         """
 
-        async def ask(low: Key, high: Key, most: int) -> list[rows.Row]:
-            asked = {**bounds, "low": low, "high": high, "limit": most}
+        async def read_piece(low: Key, high: Key, most: int) -> list[rows.Row]:
+            parameters = {**bounds, "low": low, "high": high, "limit": most}
             return await self._threads.browse(
-                lambda db: list(db.execute(_along(query, cut), asked))
+                lambda db: list(db.execute(_in_direction(query, cut), parameters))
             )
 
-        found, left = await search_page(ask, low, high, cut)
-        return found, None if left is None else left[mark]
+        hits, last = await search_page(read_piece, low, high, cut)
+        return hits, None if last is None else last[mark]
 
-    async def _found(
-        self, query: str, places: list[rows.Row], value: Callable[[rows.Row], Value]
+    async def _values_at(
+        self, query: str, keys: list[rows.Row], value: Callable[[rows.Row], Value]
     ) -> list[Value]:
         """Return the values at these places, without those that were swept meanwhile."""
         return await self._threads.browse(
-            lambda db: [value(row) for place in places for row in db.execute(SQL[query], place)]
+            lambda db: [value(row) for key in keys for row in db.execute(SQL[query], key)]
         )
 
     async def _survey(self, query: str, bounds: Bounds) -> list[rows.Row]:
@@ -200,32 +206,32 @@ class SqliteListing(RecordsByKind):
         """Count rows between two ids, by their first column."""
         first, high = span
 
-        async def ask(low: str, most: int) -> list[tuple[Any, int, int, str]]:
-            found = await self._survey(query, {**bounds, "low": low, "high": high, "limit": most})
-            return [(what, many, many, last) for what, many, last in found]
+        async def read_piece(low: str, most: int) -> list[tuple[Any, int, int, str]]:
+            groups = await self._survey(query, {**bounds, "low": low, "high": high, "limit": most})
+            return [(kind, rows_read, rows_read, last) for kind, rows_read, last in groups]
 
-        return await count_rows(ask, first)
+        return await count_rows(read_piece, first)
 
 
-def _along(query: str, cut: Cut) -> str:
+def _in_direction(query: str, cut: Cut) -> str:
     return SQL[query] if cut.upwards else DOWN[query]
 
 
-def _chosen(wanted: MessageFilter) -> Bounds:
-    types = wanted.event_types
+def _message_bounds(message_filter: MessageFilter) -> Bounds:
+    types = message_filter.event_types
     return {
-        "channel": wanted.channel,
-        "tag": wanted.tag,
+        "channel": message_filter.channel,
+        "tag": message_filter.tag,
         "event_types": None if types is None else rows.array(types),
     }
 
 
-def _come_out(wanted: AttemptFilter) -> Bounds:
+def _attempt_bounds(attempt_filter: AttemptFilter) -> Bounds:
     return {
-        "succeeded": wanted.succeeded,
-        "status_class": wanted.status_class,
-        "made_in": wanted.lane,
-        **_chosen(wanted.message),
+        "succeeded": attempt_filter.succeeded,
+        "status_class": attempt_filter.status_class,
+        "made_in": attempt_filter.lane,
+        **_message_bounds(attempt_filter.message),
     }
 
 

@@ -15,7 +15,7 @@ from tarry.service.store.sqlite.database.own_thread import Unwanted, never
 COMPANIONS = ("", "-wal", "-shm", "-journal", "-dispatcher", ".keys")
 """The suffixes of a database's own files."""
 
-PAGES = 10_000
+PAGES_PER_CHECK = 10_000
 """How many pages are copied before the next check whether the copy is still wanted."""
 
 
@@ -38,8 +38,8 @@ def back_up(path: Path, target: Path, unwanted: Unwanted = never) -> None:
         with suppress(OSError):
             part.unlink(missing_ok=True)
             part.with_name(part.name + "-journal").unlink(missing_ok=True)
-        why = store_error(error, part) if isinstance(error, apsw.Error) else error.strerror
-        raise StoreError(f"no backup at {target}: {why}") from error
+        reason = store_error(error, part) if isinstance(error, apsw.Error) else error.strerror
+        raise StoreError(f"no backup at {target}: {reason}") from error
 
 
 def _refuse_own(path: Path, file: Path) -> None:
@@ -62,7 +62,7 @@ def _copy(path: Path, part: Path, unwanted: Unwanted) -> None:
                 while not backup.done:
                     if unwanted():
                         raise apsw.InterruptError("nobody waits for it any more")
-                    backup.step(PAGES)
+                    backup.step(PAGES_PER_CHECK)
         finally:
             copy.close()
     finally:

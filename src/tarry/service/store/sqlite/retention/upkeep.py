@@ -27,10 +27,10 @@ class SqliteUpkeep:
     async def sweep(self, retention: Retention, *, limit: int) -> int:
         """Remove data past its retention; return the number of rows, 0 when there is no more."""
         old, full = self._old_messages, self._old_payloads
-        messages = await self._over(old, "sweep_messages", retention.messages_before, limit)
-        payloads = await self._over(full, "sweep_payloads", retention.payloads_before, limit)
+        messages = await self._removable(old, "sweep_messages", retention.messages_before, limit)
+        payloads = await self._removable(full, "sweep_payloads", retention.payloads_before, limit)
         before = retention.expired_before
-        payloads += await self._over(self._expired, "sweep_expired", before, limit)
+        payloads += await self._removable(self._expired, "sweep_expired", before, limit)
 
         def work(session: Session) -> int:
             changes = session.db.total_changes()
@@ -70,17 +70,17 @@ class SqliteUpkeep:
         """Finish running work and close the file."""
         await self._threads.close()
 
-    async def _over(
+    async def _removable(
         self, old_rows: OldRows[int], query: str, before: float | None, limit: int
     ) -> list[int]:
         if before is None:
             return []
 
-        async def ask(at: float, behind: int, most: int) -> list[tuple[float, int, bool]]:
+        async def read_rows(at: float, behind: int, most: int) -> list[tuple[float, int, bool]]:
             bounds = {"before": before, "at": at, "behind": behind, "limit": most}
             return await self._threads.survey(lambda db: list(db.execute(SQL[query], bounds)))
 
-        return await old_rows.removable(ask, limit=limit)
+        return await old_rows.removable(read_rows, limit=limit)
 
 
 def _is_over(db: apsw.Connection, message: int) -> bool:
@@ -88,6 +88,6 @@ def _is_over(db: apsw.Connection, message: int) -> bool:
 
 
 def _forget(db: apsw.Connection, messages: list[int]) -> None:
-    over = [(message,) for message in messages if _is_over(db, message)]
-    for part in ("sweep_attempts", "sweep_deliveries", "sweep_key", "sweep_message"):
-        db.executemany(SQL[part], over)
+    ended = [(message,) for message in messages if _is_over(db, message)]
+    for query in ("sweep_attempts", "sweep_deliveries", "sweep_key", "sweep_message"):
+        db.executemany(SQL[query], ended)
