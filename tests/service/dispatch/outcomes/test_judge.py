@@ -1,7 +1,6 @@
 """What answers say about a message and an endpoint, and what becomes of the delivery."""
 
 import math
-from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -19,7 +18,6 @@ from tarry.service.dispatch.outcomes.judge import (
     Judgement,
     Ruling,
     Verdict,
-    hold_until,
     judge,
     rule,
     rule_end,
@@ -34,9 +32,11 @@ from tarry.testing.samples import NOON, a_due
 # --- What the answer says -----------------------------------------------------------------------
 
 
-def judged(status: int, policy: Policy = DELIVERY, **headers: str) -> Judgement:
+def judged(
+    status: int, policy: Policy = DELIVERY, *, draw: float = 0.5, **headers: str
+) -> Judgement:
     said = tuple((name.replace("_", "-"), value) for name, value in headers.items())
-    return judge(Answer(0.1, status=status, headers=said), policy, now=NOON)
+    return judge(Answer(0.1, status=status, headers=said), policy, now=NOON, draw=draw)
 
 
 @pytest.mark.parametrize(
@@ -90,17 +90,17 @@ def test_each_status_has_its_verdict(status: int, verdict: Verdict, kind: Kind |
 def test_without_an_answer_it_failed_and_tells_whether_anybody_was_there(
     kind: Kind, *, unreachable: bool
 ) -> None:
-    found = judge(Answer(0.1, failure=kind, unreachable=unreachable), DELIVERY, now=NOON)
+    found = judge(Answer(0.1, failure=kind, unreachable=unreachable), DELIVERY, now=NOON, draw=0.5)
     assert found == Judgement(Verdict.FAILED, kind, unreachable=unreachable)
 
 
 def test_a_failure_counts_more_than_a_status_that_came_before_it() -> None:
-    found = judge(Answer(0.1, status=200, failure=Kind.PROTOCOL), DELIVERY, now=NOON)
+    found = judge(Answer(0.1, status=200, failure=Kind.PROTOCOL), DELIVERY, now=NOON, draw=0.5)
     assert (found.verdict, found.kind) == (Verdict.FAILED, Kind.PROTOCOL)
 
 
 def test_nothing_at_all_is_an_answer_that_breaks_the_protocol() -> None:
-    found = judge(Answer(0.1), DELIVERY, now=NOON)
+    found = judge(Answer(0.1), DELIVERY, now=NOON, draw=0.5)
     assert (found.verdict, found.kind) == (Verdict.FAILED, Kind.PROTOCOL)
 
 
@@ -233,7 +233,7 @@ def test_whatever_comes_back_the_judgement_makes_sense(
 ) -> None:
     told = {"webhook-delivery": said, "retry-after": wait}
     headers = tuple((name, value) for name, value in told.items() if value is not None)
-    found = judge(Answer(0.1, status, headers, failure=failure), DELIVERY, now=NOON)
+    found = judge(Answer(0.1, status, headers, failure=failure), DELIVERY, now=NOON, draw=0.5)
 
     assert (found.kind is None) is (found.verdict is Verdict.TAKEN)
     assert found.asked is None or 0 <= found.asked <= DELIVERY.retry_after.at_most
@@ -251,7 +251,7 @@ OPEN = Fault(Whose.ENDPOINT, Phase.OPEN)
 FAILED = Judgement(Verdict.FAILED, Kind.TRANSIENT)
 REFUSED = Judgement(Verdict.REFUSED, Kind.PERMANENT)
 HELD = Judgement(Verdict.HELD, Kind.THROTTLED)
-ASKED = Judgement(Verdict.HELD, Kind.THROTTLED, asked=30.0)
+ASKED = Judgement(Verdict.HELD, Kind.THROTTLED, asked=30.0, held_until=NOON + 31)
 
 
 def ruled(  # noqa: PLR0913  what a ruling is made from
@@ -261,10 +261,12 @@ def ruled(  # noqa: PLR0913  what a ruling is made from
     *,
     due: Due | None = None,
     age: float = 1.0,
-    draw: Callable[[], float] = lambda: 0.5,
+    draw: float = 0.5,
 ) -> Ruling:
     due = due or a_due(attempts=2, memory=7.0)
-    return rule(due, judgement, fault, policy, started_at=NOON - age, now=NOON, draw=draw)
+    return rule_end(due, judgement) or rule(
+        due, judgement, fault, policy, started_at=NOON - age, now=NOON, draw=draw
+    )
 
 
 @pytest.mark.parametrize("fault", [CLOSED, PACED, OPEN, Fault(Whose.MESSAGE, Phase.PACED, 9)])
@@ -294,29 +296,28 @@ def test_one_that_is_throttled_keeps_its_attempts_and_its_place(phase: Phase) ->
 
 @pytest.mark.parametrize("phase", [Phase.PACED, Phase.OPEN])
 def test_one_that_is_held_waits_for_its_lane(phase: Phase) -> None:
-    found = ruled(ASKED, Fault(Whose.ENDPOINT, phase, held_until=NOON + 31))
+    found = ruled(ASKED, Fault(Whose.ENDPOINT, phase))
     assert (found.state, found.reason, found.pause) == (State.READY, Reason.RETRY_AFTER, None)
     assert found.due_at is None
 
 
 def test_one_that_is_held_by_a_healthy_lane_waits_as_long_as_the_lane() -> None:
-    found = ruled(ASKED, Fault(Whose.ENDPOINT, Phase.CLOSED, held_until=NOON + 31))
+    found = ruled(ASKED, Fault(Whose.ENDPOINT, Phase.CLOSED))
     assert (found.state, found.reason, found.counted) == (State.WAITING, Reason.RETRY_AFTER, False)
     assert (found.attempts, found.due_at) == (2, NOON + 31)
 
 
 @pytest.mark.parametrize("draw", [0.0, 0.5, 1.0])
 def test_a_hold_is_as_long_as_was_asked_for_and_a_little_longer_by_chance(draw: float) -> None:
-    assert hold_until(ASKED, now=NOON, draw=draw) == NOON + 30 * (1 + HOLD_SPREAD * draw)
+    asked = judged(429, draw=draw, retry_after="30")
+    assert asked.held_until == NOON + 30 * (1 + HOLD_SPREAD * draw)
 
 
-@pytest.mark.parametrize(
-    "judgement", [HELD, FAILED, Judgement(Verdict.FAILED, Kind.THROTTLED, asked=30.0)]
-)
+@pytest.mark.parametrize("judgement", [judged(429), judged(500), judged(503, retry_after="30")])
 def test_nothing_is_held_unless_a_throttled_request_was_told_until_when(
     judgement: Judgement,
 ) -> None:
-    assert hold_until(judgement, now=NOON, draw=0.5) is None
+    assert judgement.held_until is None
 
 
 @pytest.mark.parametrize("asked", [None, 0.0])
@@ -365,7 +366,7 @@ def test_a_failure_at_a_pace_costs_a_pause_and_no_attempt(
     slowed: int, least: float, most: float
 ) -> None:
     fault = Fault(Whose.PACE, Phase.PACED, slowed)
-    soonest, latest = ruled(FAILED, fault, draw=lambda: 0.0), ruled(FAILED, fault, draw=lambda: 1.0)
+    soonest, latest = ruled(FAILED, fault, draw=0.0), ruled(FAILED, fault, draw=1.0)
     for found in (soonest, latest):
         assert (found.state, found.reason) == (State.READY, Reason.PACE)
         assert (found.attempts, found.counted, found.due_at) == (2, False, None)
@@ -398,14 +399,14 @@ def test_the_wait_depends_on_how_many_attempts_were_counted() -> None:
 
 def test_the_jitter_gets_back_what_it_remembers() -> None:
     policy = Policy(backoff=Exponential(base=2, cap=1000), jitter=Decorrelated(), within=None)
-    found = ruled(FAILED, CLOSED, policy, draw=lambda: 0.25)  # a quarter of the way from 2 to 3 x 7
+    found = ruled(FAILED, CLOSED, policy, draw=0.25)  # a quarter of the way from 2 to 3 x 7
     assert (found.due_at, found.memory) == (NOON + 6.75, 6.75)
     asked = Judgement(Verdict.FAILED, Kind.THROTTLED, asked=5.0)
     assert ruled(asked, CLOSED, policy).memory == 7.0
 
 
 def test_a_wait_that_was_asked_for_is_the_least_that_one_waits() -> None:
-    found = ruled(Judgement(Verdict.FAILED, Kind.THROTTLED, asked=300.0), draw=lambda: 0.0)
+    found = ruled(Judgement(Verdict.FAILED, Kind.THROTTLED, asked=300.0), draw=0.0)
     assert (found.state, found.reason) == (State.WAITING, Reason.RETRY_AFTER)
     assert found.due_at == NOON + 300
 
@@ -430,13 +431,13 @@ FAULTS = st.builds(
     st.sampled_from(Whose),
     st.sampled_from(Phase),
     st.integers(0, 5),
-    st.floats(NOON, NOON + 4000),
 )
 JUDGEMENTS = st.builds(
     Judgement,
     st.sampled_from(Verdict),
     st.none() | st.sampled_from(Kind),
     st.none() | st.floats(0, 3600),
+    held_until=st.floats(NOON, NOON + 4000),
 )
 
 
@@ -451,7 +452,7 @@ def test_whatever_happens_one_attempt_counts_at_the_most_and_no_wait_is_in_the_p
     fault: Fault, judgement: Judgement, attempts: int, age: float, draw: float
 ) -> None:
     due = a_due(attempts=attempts, memory=3.0)
-    found = ruled(judgement, fault, due=due, age=age, draw=lambda: draw)
+    found = ruled(judgement, fault, due=due, age=age, draw=draw)
 
     assert found.attempts == attempts + found.counted
     assert (found.due_at is not None) is (found.state is State.WAITING)

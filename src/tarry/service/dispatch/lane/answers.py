@@ -20,7 +20,6 @@ from tarry.service.dispatch.outcomes.judge import (
     Judgement,
     Ruling,
     Verdict,
-    hold_until,
     judge,
     rule,
     rule_end,
@@ -46,19 +45,18 @@ def take_answer(lane: Lane, pending: PendingAttempt, answer: Answer) -> None:
     hit("send.answered")
     context, due = lane.context, pending.due
     now = context.now()
-    judgement = judge(answer, pending.config.policy, now=now)
+    attempt, draw = context.id(ids.ATTEMPT, now), context.draw()
+    judgement = judge(answer, pending.config.policy, now=now, draw=draw)
     context.slots.give_back(lane)
     lane.allowance.ended(timed_out=answer.failure is Kind.TIMEOUT)
-    attempt, draw = context.id(ids.ATTEMPT, now), context.draw()
-    held_until = hold_until(judgement, now=now, draw=draw)
     lane.begin_outcome()
-    _report(lane, pending, judgement, held_until, now)
+    _report(lane, pending, judgement, now)
     if due.resend:
         made = pending.attempt(answer, judgement, None, id=attempt, now=now, draw=0.0)
         why = rule_resent(judgement)
         lane.hand_in(due, Resent(lane.number, due.resend, made, lane.epoch, why))
     else:
-        ruling = _ruling(lane, pending, judgement, held_until, now=now, draw=draw)
+        ruling = _ruling(lane, pending, judgement, now=now, draw=draw)
         made = pending.attempt(answer, judgement, ruling, id=attempt, now=now, draw=draw)
         outcome = settlement(due, ruling, made, epoch=lane.epoch, now=now)
         lane.hand_in(_to_keep(lane, due, ruling), outcome)
@@ -78,14 +76,8 @@ def _to_keep(lane: Lane, due: Due, ruling: Ruling) -> Due:
 # --- The outcome of the delivery ----------------------------------------------------------------
 
 
-def _ruling(  # noqa: PLR0913  an answer, with the time and the draw as arguments
-    lane: Lane,
-    pending: PendingAttempt,
-    judgement: Judgement,
-    held_until: float | None,
-    *,
-    now: float,
-    draw: float,
+def _ruling(
+    lane: Lane, pending: PendingAttempt, judgement: Judgement, *, now: float, draw: float
 ) -> Ruling:
     """Decide what becomes of the delivery, and remember it if it has not ended."""
     if pending.url != lane.endpoint.url and judgement.private:
@@ -94,15 +86,14 @@ def _ruling(  # noqa: PLR0913  an answer, with the time and the draw as argument
     due = lane.blame.refunded(pending.due)
     ruling = rule_end(due, judgement)
     if ruling is None:
-        fault = _fault(lane, due, judgement, held_until, now)
         ruling = rule(
             due,
             judgement,
-            fault,
+            _fault(lane, due, judgement, now),
             pending.config.policy,
             started_at=now - lane.endpoint.age(due.accepted_at, lane.context.earlier(now)),
             now=now,
-            draw=lambda: draw,
+            draw=draw,
         )
     lane.blame.remember(due, judgement.verdict, ruling, now)
     if ruling.pause is not None:
@@ -110,25 +101,17 @@ def _ruling(  # noqa: PLR0913  an answer, with the time and the draw as argument
     return ruling
 
 
-def _fault(
-    lane: Lane, due: Due, judgement: Judgement, held_until: float | None, now: float
-) -> Fault:
+def _fault(lane: Lane, due: Due, judgement: Judgement, now: float) -> Fault:
     """Return whose failure it is, and the state of the lane."""
     blame, phase, accepted_at = lane.blame, lane.gates.phase, lane.record.accepted_at
     whose = blame.whose(due, judgement.verdict, phase=phase, accepted_at=accepted_at, now=now)
-    return Fault(whose, phase, blame.slowed(due), held_until)
+    return Fault(whose, phase, blame.slowed(due))
 
 
 # --- What the answer says about the endpoint ----------------------------------------------------
 
 
-def _report(
-    lane: Lane,
-    pending: PendingAttempt,
-    judgement: Judgement,
-    held_until: float | None,
-    now: float,
-) -> None:
+def _report(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> None:
     """Report an answer to the gate, the origin and the endpoint's record."""
     if lane.left or pending.url != lane.endpoint.url:
         # The lane has another owner now, or the answer says nothing about the endpoint's new URL.
@@ -136,7 +119,7 @@ def _report(
     elif judgement.alive:
         _report_success(lane, pending, judgement, now)
     else:
-        _report_failure(lane, pending, judgement, held_until, now)
+        _report_failure(lane, pending, judgement, now)
 
 
 def _report_success(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> None:
@@ -175,13 +158,7 @@ def _epoch(lane: Lane, pending: PendingAttempt, now: float) -> int:
     return NO_PACE if ignored else pending.epoch
 
 
-def _report_failure(
-    lane: Lane,
-    pending: PendingAttempt,
-    judgement: Judgement,
-    held_until: float | None,
-    now: float,
-) -> None:
+def _report_failure(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> None:
     """Report that the endpoint failed, or refused this message."""
     gates, gate, group = lane.gates, pending.gate, lane.gates.group
     if not judgement.unreachable:
@@ -195,7 +172,7 @@ def _report_failure(
         lane.record.failed(now)
         lane.look_after(now)
     if judgement.verdict is Verdict.HELD:
-        _hold(lane, pending, held_until, now)
+        _hold(lane, pending, judgement.held_until, now)
     if _has_left(lane, pending):
         return
     _tell_gate(lane, pending, judgement, failures, now)

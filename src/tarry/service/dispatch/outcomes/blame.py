@@ -109,8 +109,6 @@ class LaneBlame:
         self, due: Due, verdict: Verdict, *, phase: Phase, accepted_at: float, now: float
     ) -> Whose:
         """Return whose failure it is, by the phase of the gate that the lane goes by now."""
-        if verdict not in _TROUBLES:
-            return Whose.MESSAGE  # the answer is about the message alone, and ends it
         attempt = FailedAttempt(_TROUBLES[verdict], due.event_type, phase, now)
         return blame(RULE, self._facts(accepted_at), self._of(due), attempt).whose
 

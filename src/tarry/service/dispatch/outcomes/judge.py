@@ -9,7 +9,6 @@
 All functions are pure: values go in, values come out.
 """
 
-from collections.abc import Callable
 from enum import StrEnum
 from typing import assert_never
 
@@ -38,6 +37,8 @@ _UNAVAILABLE = 503
 _TIMEOUTS = frozenset({408, 504})
 _OK, _MULTIPLE, _BAD = 200, 300, 400
 _SERVER = 500
+HOLD_SPREAD = 0.1
+"""At most this share of a wait that the endpoint asked for is added to it by chance."""
 
 
 class Verdict(StrEnum):
@@ -60,12 +61,14 @@ class Judgement(Struct, frozen=True):
     """A verdict; for a failure also its kind, and the wait that the endpoint `asked` for.
 
     `unreachable` is set if no connection could be made, which concerns all endpoints of the origin.
+    If the endpoint is to receive nothing for that wait, `held_until` says until when.
     """
 
     verdict: Verdict
     kind: Kind | None = None
     asked: float | None = None
     unreachable: bool = False
+    held_until: float | None = None
 
     @property
     def alive(self) -> bool:
@@ -83,8 +86,8 @@ _PRIVATE = frozenset({Verdict.REFUSED, Verdict.GONE})
 _TAKEN = Judgement(Verdict.TAKEN)
 
 
-def judge(answer: Answer, policy: Policy, *, now: float) -> Judgement:
-    """Return what this answer means under a policy's statuses. `now` is the wall clock."""
+def judge(answer: Answer, policy: Policy, *, now: float, draw: float) -> Judgement:
+    """Return what this answer means under a policy's statuses."""
     status = answer.status
     if answer.failure is not None or status is None:
         kind = answer.failure or Kind.PROTOCOL
@@ -97,18 +100,22 @@ def judge(answer: Answer, policy: Policy, *, now: float) -> Judgement:
         if wish == "abort-message":
             return Judgement(Verdict.ABORTED, Kind.PERMANENT)
         if not _OK <= status < _MULTIPLE:
-            return _failed(status, policy, _asked(headers, status, policy, now))
-    return _TAKEN if _OK <= status < _MULTIPLE else _failed(status, policy, None)
+            asked = _asked(headers, status, policy, now)
+            until = None if asked is None else now + asked * (1 + HOLD_SPREAD * draw)
+            return _failed(status, policy, asked, until)
+    return _TAKEN if _OK <= status < _MULTIPLE else _failed(status, policy)
 
 
-def _failed(status: int, policy: Policy, asked: float | None) -> Judgement:
+def _failed(
+    status: int, policy: Policy, asked: float | None = None, held_until: float | None = None
+) -> Judgement:
     if status == _GONE and status not in policy.statuses.retry:
         return Judgement(Verdict.GONE, Kind.PERMANENT)
     if not _retried(status, policy.statuses):
         verdict = Verdict.REFUSED if status in REFUSING else Verdict.UNFIT
         return Judgement(verdict, Kind.PERMANENT)
     if status == _TOO_MANY:
-        return Judgement(Verdict.HELD, Kind.THROTTLED, asked)
+        return Judgement(Verdict.HELD, Kind.THROTTLED, asked, held_until=held_until)
     throttled = status == _UNAVAILABLE and asked is not None
     kind = Kind.TIMEOUT if status in _TIMEOUTS else Kind.TRANSIENT
     return Judgement(Verdict.FAILED, Kind.THROTTLED if throttled else kind, asked)
@@ -139,21 +146,17 @@ def _asked(headers: dict[str, str], status: int, policy: Policy, now: float) -> 
 
 # --- The outcome of the delivery ----------------------------------------------------------------
 
-HOLD_SPREAD = 0.1
-"""At most this share of a wait that the endpoint asked for is added to it by chance."""
-
 
 class Fault(Struct, frozen=True):
     """Whose failure it is, and the state of the lane.
 
     `phase` is that of its gate. `slowed` failures of this delivery were put down to the lane's
-    pace. The endpoint asked to receive nothing until `held_until`.
+    pace.
     """
 
     whose: Whose
     phase: Phase
     slowed: int = 0
-    held_until: float | None = None
 
 
 class Ruling(Struct, frozen=True):
@@ -178,7 +181,7 @@ _ENDINGS = {
 
 
 def rule_end(due: Due, judgement: Judgement) -> Ruling | None:
-    """Return how an answer ends a delivery, without asking for blame; None if it does not."""
+    """Return how an answer ends a delivery, whosever failure it is; None if it does not."""
     ending = _ENDINGS.get(judgement.verdict)
     if ending is None:
         return None
@@ -192,13 +195,6 @@ def rule_resent(judgement: Judgement) -> Reason:
     return reason
 
 
-def hold_until(judgement: Judgement, *, now: float, draw: float) -> float | None:
-    """Return until when the endpoint asked to receive nothing, plus a little by chance."""
-    if judgement.verdict is not HELD or judgement.asked is None:
-        return None
-    return now + judgement.asked * (1 + HOLD_SPREAD * draw)
-
-
 def rule(  # noqa: PLR0913  a delivery, an answer, with the time and the draw as arguments
     due: Due,
     judgement: Judgement,
@@ -207,21 +203,19 @@ def rule(  # noqa: PLR0913  a delivery, an answer, with the time and the draw as
     *,
     started_at: float,
     now: float,
-    draw: Callable[[], float],
+    draw: float,
 ) -> Ruling:
-    """Return the outcome of a delivery whose attempt got this judgement, `now`.
+    """Return the outcome of a delivery whose attempt got this judgement, which does not end it.
 
     `started_at` is when it was accepted, plus the time for which its endpoint was parked.
     """
     verdict, whose = judgement.verdict, fault.whose
-    if (ruling := rule_end(due, judgement)) is not None:
-        return ruling
     if verdict is Verdict.HELD:
-        return _held(due, judgement, fault, draw)
+        return _throttled(due, judgement, fault, draw)
     if whose is Whose.ENDPOINT:
         return _kept(due, Reason.LANE_OPEN, "kept until the endpoint is back")
     if whose is Whose.PACE:
-        pause, _ = SLOWED_RETRIES.wait(fault.slowed + 1, None, draw())
+        pause, _ = SLOWED_RETRIES.wait(fault.slowed + 1, None, draw)
         return _kept(due, Reason.PACE, "kept while the endpoint recovers", pause)
     if whose is Whose.MESSAGE and verdict is Verdict.REFUSED:
         return Ruling(
@@ -242,17 +236,17 @@ def _kept(due: Due, reason: Reason, decision: str, pause: float | None = None) -
     )
 
 
-def _held(due: Due, judgement: Judgement, fault: Fault, draw: Callable[[], float]) -> Ruling:
+def _throttled(due: Due, judgement: Judgement, fault: Fault, draw: float) -> Ruling:
     """Keep a delivery that was throttled; its lane is held if the endpoint asked for a wait."""
     decision = "kept because the endpoint asked to wait"
     if not judgement.asked:  # the lane is not held, but this delivery must not be retried at once
-        pause, _ = SLOWED_RETRIES.wait(fault.slowed + 1, None, draw())
+        pause, _ = SLOWED_RETRIES.wait(fault.slowed + 1, None, draw)
         return _kept(due, Reason.PACE, decision, pause)
     held = _kept(due, Reason.RETRY_AFTER, decision)
     if fault.phase is not Phase.CLOSED:
         return held
     # The lane knows its hold. The delivery carries it too, so that `explain` can name the time.
-    return replace(held, state=State.WAITING, due_at=fault.held_until)
+    return replace(held, state=State.WAITING, due_at=judgement.held_until)
 
 
 def _own(  # noqa: PLR0913  as above
@@ -262,13 +256,13 @@ def _own(  # noqa: PLR0913  as above
     *,
     started_at: float,
     now: float,
-    draw: Callable[[], float],
+    draw: float,
 ) -> Ruling:
     attempts = due.attempts + 1
     # The endpoint's owner may fix a blocked address or a missing page: such failures are retried.
     kind = Kind.TRANSIENT if judgement.kind is None or judgement.kind in FINAL else judgement.kind
     progress = Progress(attempts, started_at, due.memory)
-    decision = decide(policy, progress, Failure(kind, judgement.asked), now=now, draw=draw)
+    decision = decide(policy, progress, Failure(kind, judgement.asked), now=now, draw=lambda: draw)
     match decision:
         case Again(delay, memory):
             reason = Reason.BACKOFF if judgement.asked is None else Reason.RETRY_AFTER
