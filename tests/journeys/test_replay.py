@@ -183,7 +183,7 @@ async def test_a_lane_counts_what_a_resend_added_as_ended() -> None:
         await service.add(40)  # it is busy for long
         await service.store.resend(endpoint, message, resend="r1")
         await asyncio.sleep(12)
-        lane = service.dispatcher.shards.lane(service.application.id, endpoint.lane)
+        lane = service.dispatcher.shards.lane(endpoint.lane)
         assert lane is not None
         row = await service.store.get(Lanes(endpoint.application), endpoint.id)
         assert row.added == 41

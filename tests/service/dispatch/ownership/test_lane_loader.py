@@ -104,7 +104,7 @@ async def test_a_lane_whose_number_a_failover_gave_to_another_endpoint_is_forgot
         await service.dispatcher.loader.load([number])
         (lane,) = shards.lanes()
         assert lost.left
-        assert lane is shards.numbered(number)
+        assert lane is shards.lane(number)
         assert lane.endpoint.id == between.shaky.other.id
 
 

@@ -15,7 +15,7 @@ from tarry.service.model.lane import Lease
 from tarry.service.model.settings import Limits
 from tarry.service.store.contract import Server
 from tarry.service.store.memory.store import MemoryStore
-from tarry.testing.samples import NOON, an_application
+from tarry.testing.samples import NOON
 from tarry.testing.virtual_loop import virtually
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def test_a_shard_that_was_just_leased_is_not_known_yet_and_has_no_lanes() -> Non
 
 def test_it_is_known_until_it_is_in_doubt() -> None:
     shard = a_shard()
-    shard.know()
+    shard.know(0)
     assert shard.is_known
     shard.doubt()
     assert not shard.is_known
@@ -80,7 +80,7 @@ def test_one_busy_lane_keeps_it_busy() -> None:
 def test_after_an_owner_was_lost_a_shard_waits_as_long_as_its_lanes_do() -> None:
     shard = a_shard(clean=False)
     assert shard.waits_for_last_owner(NOON)  # nobody knows its lanes yet
-    shard.know()
+    shard.know(0)
     assert not shard.waits_for_last_owner(NOON)
     shard.lanes[1] = cast("Lane", FakeLane(is_quiet=True, waits_until=NOON + 5))
     assert shard.waits_for_last_owner(NOON + 4)
@@ -91,7 +91,7 @@ def test_a_doubt_about_its_lanes_does_not_keep_a_shard_from_being_handed_over() 
     shard = a_shard(clean=False)
     shard.doubt()
     assert shard.waits_for_last_owner(NOON)  # nobody has known its lanes yet
-    shard.know()
+    shard.know(0)
     shard.doubt()
     assert not shard.waits_for_last_owner(NOON)  # lanes that are found now were at rest
 
@@ -329,15 +329,13 @@ async def test_shards_that_change_hands_are_worth_another_look() -> None:
 
 
 @virtually
-async def test_a_lane_is_found_by_its_application_if_its_shard_is_owned() -> None:
-    worker, application = a_worker(a_store()), an_application()
-    assert worker.lane(application.id, 7) is None
+async def test_a_lane_in_memory_is_found_by_its_number() -> None:
+    worker = a_worker(a_store())
     await worker.take()
-    assert worker.lane(application.id, 7) is None
+    assert worker.lane(7) is None
     lane = cast("Lane", FakeLane(is_quiet=True))
-    worker.owned[application.shard].lanes[7] = lane
-    assert worker.lane(application.id, 7) is lane
-    assert worker.lane(application.id, 8) is None
+    worker.add(worker.owned[0], lane)
+    assert (worker.lane(7), worker.lane(8)) == (lane, None)
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 7, 10, 64, 100])
@@ -373,7 +371,7 @@ async def test_what_waits_for_a_lost_owner_is_not_handed_over() -> None:
     worker, other = a_worker(store), a_worker(store, "worker_2")
     await worker.take()
     for shard in worker.owned.values():
-        shard.know()
+        shard.know(0)
     waiting = cast("Lane", FakeLane(is_quiet=True, waits_until=now() + 60))
     worker.owned[5].lanes[1] = waiting
     await other.take()

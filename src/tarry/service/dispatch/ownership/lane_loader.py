@@ -119,7 +119,7 @@ class LaneLoader:
         """
         endpoints = {row.lane: row.endpoint.id for row in rows}
         for number in numbers:
-            lane = self._shards.numbered(number)
+            lane = self._shards.lane(number)
             if lane is not None and lane.endpoint.id != endpoints.get(number):
                 self._shards.forget(lane)
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from tarry.service.dispatch.clock import Clock
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.ownership.held_lease import HeldLease
-from tarry.service.model.application import SHARDS, shard_of
+from tarry.service.model.application import SHARDS
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import Limits
 from tarry.service.store.contract import Queue
@@ -61,7 +61,7 @@ class OwnedShard:
         waits = any(lane.waits_for_last_owner(now) for lane in self.lanes.values())
         return waits or not self.was_known
 
-    def know(self, doubts: int = 0) -> None:
+    def know(self, doubts: int) -> None:
         """Mark that all awake lanes of the shard are known, unless there were more doubts since."""
         self.was_known = True
         self.is_known = doubts == self.doubts
@@ -99,18 +99,13 @@ class Shards:
         """Return the leases of all owned shards."""
         return [shard.held.lease for shard in self.owned.values()]
 
-    def lane(self, application: str, number: int) -> Lane | None:
-        """Return a lane of an application; None if it is not owned or not in memory."""
-        shard = self.owned.get(shard_of(application))
-        return None if shard is None else shard.lanes.get(number)
-
     def lanes(self) -> Iterator[Lane]:
         """Yield all lanes in memory."""
         for shard in list(self.owned.values()):
             yield from list(shard.lanes.values())
 
-    def numbered(self, number: int) -> Lane | None:
-        """Return the lane in memory with this number, whatever its application."""
+    def lane(self, number: int) -> Lane | None:
+        """Return the lane with this number; None if it is not in memory."""
         return self._lanes.get(number)
 
     def add(self, shard: OwnedShard, lane: Lane) -> None:

@@ -176,7 +176,7 @@ class Tasks:
             return None if pause is None else max(pause, self._context.now() - began)
         if task.lane:
             await self._loader.load([task.lane])
-            lane = self._shards.lane(task.application, task.lane)
+            lane = self._shards.lane(task.lane)
             if lane is not None and task.work is not Work.DISCARD:
                 replay(lane, self._context.now())  # replayed deliveries are sent at a pace
         self._rests.add(task.tenant, self._context.now() - began)
