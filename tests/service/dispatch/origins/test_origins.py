@@ -232,7 +232,7 @@ async def test_groups_of_shards_that_another_worker_owns_are_forgotten_although_
         alone = origins.group("https://alone.example:443", dropped)
         for group in (*groups.values(), alone):
             group.open(service.now())
-        await origins.learn()
+        await origins.save()
         work = service.dispatcher.work
         for group in (groups[dropped], alone):
             work.tick(group)

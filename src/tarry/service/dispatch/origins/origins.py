@@ -90,11 +90,11 @@ class Origins:
         return whole
 
     async def share(self) -> None:
-        """Write changed records, and read what other workers know of origins in trouble."""
-        await self._exchange.write(self)
+        """Save changed records, and read what other workers know of origins in trouble."""
+        await self.save()
         await self._exchange.look()
 
-    async def learn(self) -> None:
+    async def save(self) -> None:
         """Save the records of origins that changed."""
         await self._exchange.write(self)
 

@@ -125,7 +125,7 @@ class Owner:
             for lane in shard.lanes.values():
                 lane.save(now)
         await self._writer.settle_all()
-        await self._loader.origins.learn()
+        await self._loader.origins.save()
         await self._shards.release(list(left))
         self.drop(left)
 

@@ -31,16 +31,15 @@ class Sleep:
             if lane.left:
                 continue
             number, buffer = lane.number, lane.backlog.buffer
-            unchanged = number in lanes and buffer.turn == turns[number]
-            if unchanged and (number in dozing or number in resting):
+            if number not in lanes or buffer.turn != turns[number]:
+                lane.pump()  # it has something to read again
+            elif number in dozing or number in resting:
                 self._put_to_sleep(lane, rests=number in resting, now=now)
-                continue
-            if unchanged and now >= lane.held.until:
+            elif now >= lane.held.until:
                 lane.held.delay()  # the store confirms nothing once the lease has ended
-                continue
-            if unchanged:  # the store has more than was read
+            else:  # the store has more than was read
                 buffer.rewind()
-            lane.pump()
+                lane.pump()
 
     async def _ask(self, lanes: dict[int, Lane]) -> tuple[set[int], set[int]]:
         """Return the lanes that may doze, and those that may rest.

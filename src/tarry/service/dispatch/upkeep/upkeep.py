@@ -98,7 +98,7 @@ class Upkeep:
         await self._loader.load([number for number in awake if number not in known])
         for lane in list(self._shards.lanes()):
             await expire_once(self._store, self._context, lane)
-        await self._loader.origins.learn()
+        await self._loader.origins.save()
         self._loader.origins.forget()
         self._loader.forget_tenants()
         await sweep(self._store, self._kept, self._context.now())
