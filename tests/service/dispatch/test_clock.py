@@ -75,7 +75,7 @@ class Lane:
     def set_alarm(self, at: float) -> None:
         self.wake_at = at
 
-    def woken(self) -> None:
+    def pump(self) -> None:
         now = asyncio.get_running_loop().time()
         self.woken_at.append(round(now, 3))
         if len(self.woken_at) < self._times:

@@ -80,7 +80,7 @@ class Sleeper(Protocol):
     def set_alarm(self, at: float) -> None:
         """Remember when it will be woken."""
 
-    def woken(self) -> None:
+    def pump(self) -> None:
         """Do what the alarm was set for: its time has come."""
 
 
@@ -139,5 +139,5 @@ class Alarms:
             at, _, sleeper = heapq.heappop(self._entries)
             if at == sleeper.wake_at:
                 sleeper.set_alarm(math.inf)
-                sleeper.woken()
+                sleeper.pump()
         self._wind()

@@ -181,7 +181,7 @@ async def test_an_ordered_lane_sends_nothing_else_while_an_answer_is_judged(
 
     def report_and_pump(lane: Lane, *judged: Any) -> None:  # noqa: ANN401  as it comes
         report(lane, *judged)
-        lane.pump(turn=True)
+        lane.take_turn()
 
     monkeypatch.setattr(answers, "_report", report_and_pump)
     async with virtual_service() as service:
@@ -1048,7 +1048,7 @@ def test_a_delivery_that_is_ready_and_not_in_memory_is_read_again(*, fifo: bool)
     due = a_due(seq=1, payload=None if fifo else b"{}")
     write(place, lane, due, put_back(due))
     buffer = lane.backlog.buffer
-    assert (1 in buffer.busy, buffer.next_at()) == (False, None)
+    assert (1 in buffer.busy, buffer.next_at()) == (False, math.inf)
     if not fifo:
         place.read(lane)
         assert buffer.turn_back(Phase.CLOSED)
@@ -1070,7 +1070,7 @@ def test_a_pace_goes_on_while_a_delivery_that_failed_at_it_is_to_be_sent_again(
     ((_, due, made),) = place.work.take_finished(10)
     take_settlement(lane, due, made, done=True, now=place.now)
     next_at = lane.backlog.buffer.next_at()
-    assert (next_at is not None and place.now < next_at <= place.now + 1) is presses
+    assert (place.now < next_at <= place.now + 1) is presses
 
 
 def test_a_lane_at_work_reads_on_for_what_was_added_meanwhile_and_one_asleep_is_woken() -> None:

@@ -140,8 +140,7 @@ class FakeLane:
     def has_failed_since(self, time: float) -> bool:
         return self.failed_at >= time
 
-    def pump(self, *, turn: bool = False) -> None:
-        assert turn
+    def take_turn(self) -> None:
         self.place.sent.append(self.number)
         self.in_flight += 1
         self.group.leader.gate.sent(self.place.now, 1)

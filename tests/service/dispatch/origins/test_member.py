@@ -8,6 +8,6 @@ from tarry.service.dispatch.origins.member import Member
 
 def test_a_lane_has_everything_that_a_member_has() -> None:
     names = {name for name in vars(Member) if not name.startswith("_")}
-    assert {"pump", "shared", "alone", "released", "gate"} <= names
+    assert {"take_turn", "shared", "alone", "released", "gate"} <= names
     assert all(hasattr(Lane, name) for name in names)
-    assert get_type_hints(Member.pump) == get_type_hints(Lane.pump)
+    assert get_type_hints(Member.alone) == get_type_hints(Lane.alone)

@@ -47,7 +47,7 @@ class Stage:
         )
         pace = Pace(phase=phase, rate=rate, probe_at=NOON + 30, down_since=NOON - 300)
         self.gate = Gate(pace, lambda: 0.5)
-        self.queue = TurnQueue(self.gate, self.context)
+        self.queue = TurnQueue(self.gate, self.context, lambda *, first: True)  # noqa: ARG005  whoever asks
         self.sent: list[str] = []
         self._numbers = count(1)
 
@@ -91,8 +91,7 @@ class FakeLane:
         self.stage, self.number, self.tenant, self.name = stage, number, tenant, name
         self.is_well, self.in_flight = is_well, 0
 
-    def pump(self, *, turn: bool = False) -> None:
-        assert turn
+    def take_turn(self) -> None:
         self.stage.sent.append(self.name)
         self.stage.gate.sent(self.stage.now, 1)
         self.in_flight += 1

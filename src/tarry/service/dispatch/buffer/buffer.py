@@ -4,7 +4,6 @@ Each stream is read in order. A delivery that failed because its lane was down s
 store, at a place that was read already: a rewind brings it back.
 """
 
-import math
 from collections.abc import Iterable, Sequence
 
 from tarry.core.pace import CLOSED, OPEN, PACED, Phase
@@ -438,14 +437,14 @@ class Buffer:
         head = self._moments.waiting if self.fifo else ()
         return phase is OPEN and bool(head or self._early.rows)
 
-    def next_at(self) -> float | None:
-        """Return when a row can be sent that cannot be sent now; None if no such row is known."""
+    def next_at(self) -> float:
+        """Return when a row can be sent that cannot be sent now; infinity if none is known."""
         at = self._moments.next_at
         if not self.fifo and (self._due.rows or not self._due.all_read):
             at = min(at, self._due_from)
         elif self.next_due_at is not None:
             at = min(at, max(self.next_due_at, self._due_from))
-        return None if at == math.inf else at
+        return at
 
     def turn_back(self, phase: Phase) -> bool:
         """Rewind if rows were left behind and all others are read; return whether it did.

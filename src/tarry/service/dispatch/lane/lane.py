@@ -265,17 +265,13 @@ class Lane:
         """Remember when it will be woken."""
         self.wake_at = at
 
-    def woken(self) -> None:
-        """Send what may be sent now: the alarm went off."""
-        self.pump()
+    def pump(self) -> None:
+        """Send what may be sent now."""
+        self._driver.pump(self)
 
-    def pump(self, *, turn: bool = False) -> None:
-        """Send what may be sent now, or one delivery if it is its turn at a shared gate."""
-        driver = self._driver
-        if turn:
-            driver.take_turn(self)
-        else:
-            driver.pump(self)
+    def take_turn(self) -> None:
+        """Send one delivery: it is its turn at the shared gate."""
+        self._driver.take_turn(self)
 
     def answered(self, pending: PendingAttempt, answer: Answer) -> None:
         """Process the answer to an attempt."""

@@ -150,10 +150,6 @@ def _runs_low(lane: Lane, gate: Gate, at_hand: int, now: float) -> bool:
     return bool(buffer.wants(most, now, phase))
 
 
-def _wants_rows(lane: Lane, gate: Gate, now: float) -> bool:
-    return bool(lane.backlog.buffer.wants(room(lane, gate), now, gate.phase))
-
-
 def room(lane: Lane, gate: Gate) -> int:
     """Return how many rows it makes sense to have at hand while the lane goes by this gate."""
     phase, allowance = gate.phase, lane.allowance
@@ -171,11 +167,10 @@ def room(lane: Lane, gate: Gate) -> int:
 def _look_ahead(lane: Lane, gate: Gate, now: float) -> None:
     """Read on, set an alarm for the next row that is due, or sleep: no row is at hand."""
     backlog, buffer = lane.backlog, lane.backlog.buffer
-    if buffer.turn_back(gate.phase) or _wants_rows(lane, gate, now):
+    if buffer.turn_back(gate.phase) or buffer.wants(room(lane, gate), now, gate.phase):
         lane.ask_for_rows()
         return
-    at = buffer.next_at()
-    look_at = math.inf if at is None else max(at, now + RULE.tick)
+    look_at = max(buffer.next_at(), now + RULE.tick)
     busy = lane.allowance.in_flight
     patient_until = lane.allowance.sent_at + PATIENCE if busy else -math.inf
     if not buffer.ready_read():

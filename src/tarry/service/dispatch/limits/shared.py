@@ -6,12 +6,13 @@
 - `Slots`: a process has slots for requests in flight, and slots for attempts whose outcomes are not
   written yet. Each tenant has its share of them (`Shares`), so the tenant that holds the most is
   the first to wait. Slots that become free go to the tenants in turn.
+- `Round`: waiting lanes by application, in the order of their turns.
 """
 
 import math
-from collections import deque
-from collections.abc import Callable
-from typing import Protocol
+from collections import OrderedDict
+from collections.abc import Callable, Container, Iterator
+from typing import Generic, Protocol, TypeVar
 
 from tarry.core.spacing import next_slot
 from tarry.service.dispatch.clock import LONG_AGO, Later, Timer
@@ -87,7 +88,7 @@ class TenantRate:
     def __init__(self, now: Callable[[], float], later: Later) -> None:
         self._now, self._later = now, later
         self._spacing = Spacing()
-        self._waiting: deque[Taker] = deque()
+        self._waiting: OrderedDict[Taker, None] = OrderedDict()
         self._passed_over: dict[Taker, None] = {}
         """Lanes that sent nothing in their turn, because their rows were being read: they go first
         when they ask again."""
@@ -111,10 +112,8 @@ class TenantRate:
         if self._spacing.free_at(now) <= now and (taker is self._called or not self._waiting):
             return True
         if taker not in self._waiting:
-            if goes_first:
-                self._waiting.appendleft(taker)
-            else:
-                self._waiting.append(taker)
+            self._waiting[taker] = None
+            self._waiting.move_to_end(taker, last=not goes_first)
         self._look_ahead(now)
         return False
 
@@ -129,8 +128,7 @@ class TenantRate:
     def leave(self, taker: Taker) -> None:
         """Remove a lane from the queue."""
         self._passed_over.pop(taker, None)
-        if taker in self._waiting:
-            self._waiting.remove(taker)
+        self._waiting.pop(taker, None)
 
     def _look_ahead(self, now: float) -> None:
         if self._timer is None and self._called is None:
@@ -143,13 +141,74 @@ class TenantRate:
             now = self._now()
             if self._spacing.free_at(now) > now:
                 break
-            self._called = taker = self._waiting.popleft()
+            taker, _ = self._waiting.popitem(last=False)
+            self._called = taker
             taker.pump()
             if self._spacing.free_at(now) <= now:
                 self._passed_over[taker] = None
         self._called = None
         if self._waiting:
             self._look_ahead(self._now())
+
+
+# --- Whose turn it is ---------------------------------------------------------------------------
+
+LaneT = TypeVar("LaneT")
+
+
+class Round(Generic[LaneT]):
+    """Waiting lanes by application. Applications take turns, and so do the lanes of each."""
+
+    __slots__ = ("_applications",)
+
+    def __init__(self) -> None:
+        self._applications: dict[str, dict[LaneT, None]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._applications)
+
+    def __iter__(self) -> Iterator[LaneT]:
+        for lanes in self._applications.values():
+            yield from lanes
+
+    def add(self, application: str, lane: LaneT) -> None:
+        """Put a lane at the end of its application's lanes, unless it waits already."""
+        self._applications.setdefault(application, {})[lane] = None
+
+    def discard(self, application: str, lane: LaneT) -> None:
+        """Take a lane out, if it is there."""
+        lanes = self._applications.get(application)
+        if lanes is not None:
+            lanes.pop(lane, None)
+            if not lanes:
+                del self._applications[application]
+
+    def has_but(self, applications: Container[str]) -> bool:
+        """Return whether a lane waits whose application is not among these."""
+        return any(application not in applications for application in self._applications)
+
+    @property
+    def next_application(self) -> str:
+        """The application whose turn it is."""
+        return next(iter(self._applications))
+
+    def skip(self) -> None:
+        """Send the application whose turn it is to the end of the round."""
+        application = self.next_application
+        self._applications[application] = self._applications.pop(application)
+
+    def pop(self, barred: Container[str] = ()) -> LaneT:
+        """Take out the lane whose turn it is, but none of an application that is barred.
+
+        Its application goes to the end of the round.
+        """
+        application = next(name for name in self._applications if name not in barred)
+        lanes = self._applications.pop(application)
+        lane = next(iter(lanes))
+        del lanes[lane]
+        if lanes:
+            self._applications[application] = lanes
+        return lane
 
 
 # --- Slots that lanes share ---------------------------------------------------------------------
@@ -174,8 +233,7 @@ class Slots:
 
     def __init__(self, most: int) -> None:
         self._shares = Shares(most)
-        self._waiting: dict[str, deque[Claimant]] = {}
-        self._queued: set[int] = set()
+        self._waiting = Round[Claimant]()
 
     @property
     def free(self) -> int:
@@ -190,9 +248,7 @@ class Slots:
         """Take a slot and return True; otherwise queue the lane for one and return False."""
         tenant = claimant.tenant
         if not self._shares.allows(tenant):
-            if id(claimant) not in self._queued:
-                self._queued.add(id(claimant))
-                self._waiting.setdefault(tenant, deque()).append(claimant)
+            self._waiting.add(tenant, claimant)
             return False
         self._shares.take(tenant)
         return True
@@ -213,23 +269,12 @@ class Slots:
         """
         passed_over = 0
         while self._waiting and self._shares.free > 0 and passed_over < PASSED_OVER:
-            tenant = next(iter(self._waiting))
-            if not self._shares.allows(tenant):
-                self._waiting[tenant] = self._waiting.pop(tenant)
+            if self._shares.allows(self._waiting.next_application):
+                self._waiting.pop().pump()
+            else:
+                self._waiting.skip()
                 passed_over += 1
-                continue
-            lanes = self._waiting.pop(tenant)
-            lane = lanes.popleft()
-            self._queued.discard(id(lane))
-            if lanes:
-                self._waiting[tenant] = lanes
-            lane.pump()
 
     def forget(self, claimant: Claimant) -> None:
         """Remove a lane from the queue."""
-        if id(claimant) in self._queued:
-            self._queued.discard(id(claimant))
-            lanes = self._waiting[claimant.tenant]
-            lanes.remove(claimant)
-            if not lanes:
-                del self._waiting[claimant.tenant]
+        self._waiting.discard(claimant.tenant, claimant)

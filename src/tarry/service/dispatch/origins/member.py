@@ -50,8 +50,8 @@ class Member(Protocol):
     def has_failed_since(self, time: float) -> bool:
         """Return whether an attempt failed since then."""
 
-    def pump(self, *, turn: bool = False) -> None:
-        """Send one delivery, if it has any to send."""
+    def take_turn(self) -> None:
+        """Send one delivery, if it has any to send: it is its turn at the shared gate."""
 
     def shared(self, now: float) -> None:
         """Go by the gate of the origin, which is in trouble."""

@@ -177,8 +177,7 @@ class Origin:
     def queue(self, lane: Member) -> None:
         """Let a lane send when its turn comes."""
         if self._queue is None:
-            may_probe = None if self.record is None else self._may_probe
-            self._queue = TurnQueue(self.gate, self._context, may_probe)
+            self._queue = TurnQueue(self.gate, self._context, self._may_probe)
         paced = self.gate.phase is Phase.PACED
         comes_first = self._is_past_doubt if paced else self._is_promising
         self._queue.add(lane, first=comes_first(lane))
@@ -449,6 +448,7 @@ class Origin:
         return any(group.lanes for group in self.groups.values())
 
     def _may_probe(self, *, first: bool) -> bool:
+        """Return whether this worker may probe now; a group's lanes are all at this worker."""
         record = self.record
         return record is None or record.may_probe(self.gate.pace, first=first, serve=self.serve)
 

@@ -7,13 +7,14 @@ turns with lanes in doubt, which are tried one by one.
 """
 
 import math
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
 from tarry.core.pace import Phase
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.limits.gate import Gate
+from tarry.service.dispatch.limits.shared import Round
 from tarry.service.dispatch.origins.member import Member
 
 if TYPE_CHECKING:
@@ -36,51 +37,6 @@ class MayProbe(Protocol):
         """
 
 
-class _Round:
-    """Lanes by application, in the order of their turns."""
-
-    __slots__ = ("_applications",)
-
-    def __init__(self) -> None:
-        self._applications: dict[str, dict[Member, None]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._applications)
-
-    def __iter__(self) -> Iterator[Member]:
-        for lanes in self._applications.values():
-            yield from lanes
-
-    def add(self, lane: Member) -> None:
-        """Put a lane at the end of its application's lanes, unless it waits already."""
-        self._applications.setdefault(lane.tenant, {})[lane] = None
-
-    def discard(self, lane: Member) -> None:
-        """Take a lane out, if it is there."""
-        lanes = self._applications.get(lane.tenant)
-        if lanes is not None:
-            lanes.pop(lane, None)
-            if not lanes:
-                del self._applications[lane.tenant]
-
-    def has_but(self, applications: Container[str]) -> bool:
-        """Return whether a lane waits whose application is not among these."""
-        return any(application not in applications for application in self._applications)
-
-    def pop(self, barred: Container[str] = ()) -> Member:
-        """Take out the lane whose turn it is, but none of an application that is barred.
-
-        Its application goes to the end of the round.
-        """
-        application = next(name for name in self._applications if name not in barred)
-        lanes = self._applications.pop(application)
-        lane = next(iter(lanes))
-        del lanes[lane]
-        if lanes:
-            self._applications[application] = lanes
-        return lane
-
-
 class TurnQueue:
     """The lanes that wait for a shared gate, and the timer that serves them."""
 
@@ -89,9 +45,9 @@ class TurnQueue:
         *("_patient_until", "_serving", "_timer", "_trials"),
     )
 
-    def __init__(self, gate: Gate, context: Context, may_probe: "MayProbe | None" = None) -> None:
+    def __init__(self, gate: Gate, context: Context, may_probe: MayProbe) -> None:
         self._gate, self._context, self._may_probe = gate, context, may_probe
-        self._first, self._others = _Round(), _Round()
+        self._first, self._others = Round[Member](), Round[Member]()
         self._last = self._others
         """The round of the lane that was served last."""
         self._trials: dict[Member, None] = {}
@@ -111,20 +67,20 @@ class TurnQueue:
         At an open gate, a lane that goes `first` sends at once.
         """
         if first:
-            self._others.discard(lane)
-            self._first.add(lane)
+            self._others.discard(lane.tenant, lane)
+            self._first.add(lane.tenant, lane)
             if self._gate.phase is Phase.OPEN:
                 self._bring_forward()
         else:
-            self._first.discard(lane)
-            self._others.add(lane)
+            self._first.discard(lane.tenant, lane)
+            self._others.add(lane.tenant, lane)
         if not self._serving:
             self.serve()
 
     def discard(self, lane: Member) -> None:
         """Take a lane out, if it waits."""
-        self._first.discard(lane)
-        self._others.discard(lane)
+        self._first.discard(lane.tenant, lane)
+        self._others.discard(lane.tenant, lane)
 
     def has_lanes_but(self, numbers: Container[int]) -> bool:
         """Return whether a lane waits whose number is not among these."""
@@ -136,7 +92,7 @@ class TurnQueue:
 
     def close(self) -> None:
         """Remove all lanes and stop the timer."""
-        self._first, self._others = _Round(), _Round()
+        self._first, self._others = Round[Member](), Round[Member]()
         self._stop_timer()
 
     # --- Whose turn it is -----------------------------------------------------------------------
@@ -152,24 +108,23 @@ class TurnQueue:
                 return
             self._last = waiting
             if waiting is self._first or self._gate.phase is Phase.OPEN:
-                waiting.pop().pump(turn=True)
+                waiting.pop().take_turn()
             else:
                 lane = waiting.pop(self._on_trial())
                 self._trials[lane] = None
-                lane.pump(turn=True)
+                lane.take_turn()
         self._serving = False
         rounds = (self._first, self._others)
         free_at = min((self._free_at(turn, now) for turn in rounds if turn), default=math.inf)
         if free_at < math.inf:
             self._timer = self._context.later(max(0.0, free_at - now), self.serve)
 
-    def _must_wait(self, waiting: _Round) -> bool:
+    def _must_wait(self, waiting: Round[Member]) -> bool:
         """Return whether a probe of one of these waits until this worker may send it."""
-        if self._gate.phase is not Phase.OPEN or self._may_probe is None:
-            return False
-        return not self._may_probe(first=waiting is self._first)
+        is_open = self._gate.phase is Phase.OPEN
+        return is_open and not self._may_probe(first=waiting is self._first)
 
-    def _next(self, now: float) -> _Round | None:
+    def _next(self, now: float) -> Round[Member] | None:
         """Return the round whose next lane may send now, or None.
 
         At a paced gate the two rounds take turns, so that neither starves.
@@ -179,7 +134,7 @@ class TurnQueue:
             rounds = (self._others, self._first)
         return next((turn for turn in rounds if turn and self._free_at(turn, now) <= now), None)
 
-    def _free_at(self, waiting: _Round, now: float) -> float:
+    def _free_at(self, waiting: Round[Member], now: float) -> float:
         """Return when a lane of this round may send. A probe that was asked for ignores a hold."""
         gate, most = self._gate, self._context.limits.lane_in_flight
         if gate.phase is Phase.PACED and waiting is self._others:
