@@ -18,7 +18,7 @@ def buffer(request: pytest.FixtureRequest) -> Buffer:
 
 def take(buffer: Buffer, stream: Stream, rows: list[Due], *, ask: bool = True) -> None:
     if ask:
-        buffer.ask()
+        buffer.remember_busy()
     want = Want(lane=1, stream=stream, limit=EARLY)
     buffer.take(want, rows, cut=False, fetched=Fetched(rows, {}, {}, {}))
 
@@ -37,7 +37,7 @@ def test_what_was_settled_while_the_store_was_read_is_not_sent_again(buffer: Buf
     take(buffer, Stream.READY, [row])
     assert buffer.next(NOW, Phase.CLOSED) == row
     buffer.rewind()
-    buffer.ask()
+    buffer.remember_busy()
     buffer.done(row)  # after the store had looked, before it answered
     take(buffer, Stream.READY, [row], ask=False)
     assert out(buffer) == []
@@ -48,7 +48,7 @@ def test_what_was_sent_again_meanwhile_is_not_sent_a_third_time(buffer: Buffer) 
     take(buffer, Stream.RESEND, [row])
     assert buffer.next(NOW, Phase.CLOSED) == row
     buffer.rewind()
-    buffer.ask()
+    buffer.remember_busy()
     buffer.done(row)
     take(buffer, Stream.RESEND, [row], ask=False)
     assert out(buffer) == []
@@ -64,7 +64,7 @@ def test_resends_that_are_read_twice_go_once(buffer: Buffer) -> None:
 def test_the_first_of_an_ordered_lane_goes_once_if_it_is_due_and_read_as_early_too() -> None:
     buffer = Buffer(1, PayloadBytes(), fifo=True)
     row = a_due(due_at=NOW - 1, stream=Stream.WAITING)
-    buffer.ask()
+    buffer.remember_busy()
     take(buffer, Stream.WAITING, [row], ask=False)
     take(buffer, Stream.EARLY, [row], ask=False)
     assert out(buffer) == [row]

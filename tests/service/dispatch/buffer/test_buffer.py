@@ -29,7 +29,7 @@ class Source:
     def feed(self, buffer: Buffer, now: float, phase: Phase, room: int = 8) -> bool:
         """Answer what is wanted; whether anything was."""
         wants = buffer.wants(room, now, phase)
-        buffer.ask()
+        buffer.remember_busy()
         for want in wants:
             rows = self._rows(want, now)
             due = (row.due_at for row in self.waiting.values() if (row.due_at or 0.0) > now)
@@ -91,7 +91,7 @@ def test_a_lane_asks_for_as_many_rows_as_it_has_room_for_and_for_some_resends() 
     buffer, source, _ = a_lane(20)
     resends, due = (Stream.RESEND, 16, 0, None), (Stream.WAITING, 8, 0, None)
     assert asked(buffer, Phase.CLOSED) == [resends, (Stream.READY, 8, 0, None), due]
-    buffer.came_back(added=5)
+    buffer.set_fresh_after(added=5)
     backlog, fresh = (Stream.READY, 8, 0, 6), (Stream.READY, 8, 5, None)
     assert asked(buffer, Phase.PACED) == [resends, backlog, fresh, due]
     assert asked(buffer, Phase.OPEN) == [resends, backlog, due]  # the other one for the next probe
@@ -114,7 +114,7 @@ def test_a_probe_asks_for_a_row_that_is_not_due_only_if_there_is_no_other() -> N
 
 def test_new_deliveries_go_before_the_backlog_while_the_lane_is_closed() -> None:
     buffer, source, _ = a_lane(6)
-    buffer.came_back(added=4)
+    buffer.set_fresh_after(added=4)
     source.feed(buffer, NOON, Phase.PACED, room=2)
     assert taken(buffer) == [5, 6, 1, 2]
 
@@ -124,10 +124,10 @@ def test_the_head_of_an_ordered_lane_that_waits_may_go_as_a_probe() -> None:
     source.feed(buffer, NOON, Phase.CLOSED)
     head = buffer.next(NOON, Phase.CLOSED)
     assert head is not None
-    buffer.later(head, NOON + 30)
-    assert not buffer.next_in(NOON, Phase.CLOSED)
+    buffer.send_at(head, NOON + 30)
+    assert not buffer.has_ripe_or_early(NOON, Phase.CLOSED)
     assert buffer.next(NOON, Phase.CLOSED) is None
-    assert buffer.next_in(NOON, Phase.OPEN)
+    assert buffer.has_ripe_or_early(NOON, Phase.OPEN)
     assert buffer.next(NOON, Phase.OPEN) == head
 
 
@@ -138,8 +138,8 @@ def test_what_is_on_its_way_is_not_had_again_by_a_rewind() -> None:
     buffer.rewind()
     source.feed(buffer, NOON, Phase.CLOSED)
     assert taken(buffer) == []
-    buffer.behind(a_row(2))
-    assert buffer.turn_back(Phase.CLOSED)
+    buffer.leave_behind(a_row(2))
+    assert buffer.rewind_if_left_behind(Phase.CLOSED)
     source.feed(buffer, NOON, Phase.CLOSED)
     assert taken(buffer) == [2]
 
@@ -150,12 +150,12 @@ def test_a_message_with_the_number_of_one_that_a_failover_lost_goes_at_once() ->
     lost = buffer.next(NOON, Phase.CLOSED)
     assert lost is not None
     source.ready = {1: replace(lost, message="msg_new")}
-    buffer.changed()
+    buffer.forget_rows()
     source.feed(buffer, NOON, Phase.CLOSED)
     new = buffer.next(NOON, Phase.CLOSED)
     assert new is not None
     assert new.message == "msg_new"
-    for forget in (buffer.done, buffer.behind):
+    for forget in (buffer.done, buffer.leave_behind):
         forget(lost)  # its outcome was refused
         buffer.rewind()
         source.feed(buffer, NOON, Phase.CLOSED)
@@ -188,7 +188,7 @@ def test_a_lane_is_drained_only_when_all_was_read_and_settled_and_nothing_is_due
     source.ready.clear()
     buffer.done(row)
     assert buffer.drained()
-    buffer.due_at(NOON + 60)
+    buffer.note_due_at(NOON + 60)
     assert not buffer.drained()
     assert buffer.next_at() == NOON + 60
 
@@ -199,7 +199,7 @@ def test_a_lane_is_not_idle_while_one_is_settled_that_goes_again_in_a_moment() -
     row = buffer.next(NOON, Phase.PACED)
     assert row is not None
     assert buffer.idle()  # nothing is left but what is on its way
-    buffer.goes_again(row)
+    buffer.mark_again(row)
     assert not buffer.idle()
     buffer.done(row)
     assert buffer.idle()
@@ -207,7 +207,7 @@ def test_a_lane_is_not_idle_while_one_is_settled_that_goes_again_in_a_moment() -
 
 def test_after_an_outage_fresh_rows_and_the_backlog_take_turns() -> None:
     buffer, source, _ = a_lane(30)
-    buffer.came_back(added=20)
+    buffer.set_fresh_after(added=20)
     source.feed(buffer, NOON, Phase.PACED, room=10)
     first = [buffer.next(NOON, Phase.PACED) for _ in range(8)]
     seqs = [row.seq for row in first if row is not None]
@@ -217,7 +217,7 @@ def test_after_an_outage_fresh_rows_and_the_backlog_take_turns() -> None:
 
 def test_when_the_backlog_is_done_all_is_one_stream_again() -> None:
     buffer, source, _ = a_lane(30)
-    buffer.came_back(added=20)
+    buffer.set_fresh_after(added=20)
     got: list[int] = []
     for _ in range(20):
         source.feed(buffer, NOON, Phase.PACED, room=4)
@@ -231,7 +231,7 @@ def test_when_the_backlog_is_done_all_is_one_stream_again() -> None:
 
 def test_an_ordered_lane_knows_nothing_of_fresh_and_backlog() -> None:
     buffer, source, _ = a_lane(6, fifo=True)
-    buffer.came_back(added=3)
+    buffer.set_fresh_after(added=3)
     source.feed(buffer, NOON, Phase.PACED)
     assert taken(buffer, Phase.PACED) == [1, 2, 3, 4, 5, 6]
 
@@ -255,7 +255,7 @@ def test_the_head_of_an_ordered_lane_goes_before_a_scheduled_one_that_is_due_as_
     scheduled = a_row(3, Stream.WAITING, due_at=NOON - 2)
     rows = {Stream.READY: [a_row(2)], Stream.WAITING: [scheduled, head], Stream.EARLY: [head]}
     wants = buffer.wants(8, NOON, Phase.CLOSED)
-    buffer.ask()
+    buffer.remember_busy()
     for want in wants:
         found = rows.get(want.stream, [])
         buffer.take(want, found, cut=False, fetched=Fetched([], {}, {1: 3}, {}))
@@ -266,7 +266,7 @@ def test_the_head_of_an_ordered_lane_goes_before_a_scheduled_one_that_is_due_as_
 def test_a_probe_of_an_open_lane_may_take_what_is_not_due_yet() -> None:
     buffer, source, _ = a_lane()
     source.waiting = {1: a_row(1, Stream.EARLY, due_at=NOON + 900)}
-    while source.feed(buffer, NOON, Phase.OPEN) and not buffer.next_in(NOON, Phase.OPEN):
+    while source.feed(buffer, NOON, Phase.OPEN) and not buffer.has_ripe_or_early(NOON, Phase.OPEN):
         pass
     assert buffer.next(NOON, Phase.PACED) is None
     row = buffer.next(NOON, Phase.OPEN)
@@ -277,7 +277,7 @@ def test_a_probe_of_an_open_lane_may_take_what_is_not_due_yet() -> None:
 def test_what_was_read_early_and_is_due_by_now_goes_once() -> None:
     buffer, source, buffered = a_lane()
     source.waiting = {1: a_row(1, Stream.EARLY, due_at=NOON + 5)}
-    while source.feed(buffer, NOON, Phase.OPEN) and not buffer.next_in(NOON, Phase.OPEN):
+    while source.feed(buffer, NOON, Phase.OPEN) and not buffer.has_ripe_or_early(NOON, Phase.OPEN):
         pass
     source.feed(buffer, NOON + 10, Phase.OPEN)
     assert taken(buffer, Phase.OPEN, NOON + 10) == [1]
@@ -289,9 +289,9 @@ def test_a_change_by_others_forgets_also_what_waits_for_its_moment() -> None:
     source.feed(buffer, NOON, Phase.PACED)
     row = buffer.next(NOON, Phase.PACED)
     assert row is not None
-    buffer.later(row, NOON + 1)
+    buffer.send_at(row, NOON + 1)
     source.ready.clear()
-    buffer.changed()
+    buffer.forget_rows()
     source.feed(buffer, NOON + 2, Phase.PACED)
     assert taken(buffer, Phase.PACED, NOON + 2) == []
     assert (buffer.busy, buffered.bytes) == ({}, 0)
@@ -302,8 +302,8 @@ def test_what_is_still_there_after_a_change_by_others_waits_for_its_moment_all_t
     source.feed(buffer, NOON, Phase.PACED)
     row = buffer.next(NOON, Phase.PACED)
     assert row is not None
-    buffer.later(row, NOON + 1)
-    buffer.changed()
+    buffer.send_at(row, NOON + 1)
+    buffer.forget_rows()
     source.feed(buffer, NOON, Phase.PACED)
     assert taken(buffer, Phase.PACED, NOON) == [2]
     assert taken(buffer, Phase.PACED, NOON + 1) == [1]
@@ -315,8 +315,8 @@ def test_a_time_that_the_store_had_does_not_count_when_it_is_ready_there() -> No
     source.feed(buffer, NOON, Phase.CLOSED)
     row = buffer.next(NOON, Phase.CLOSED)
     assert row is not None
-    buffer.later(replace(row, due_at=NOON + 8), NOON + 8)
-    buffer.changed()  # somebody asked for it at once
+    buffer.send_at(replace(row, due_at=NOON + 8), NOON + 8)
+    buffer.forget_rows()  # somebody asked for it at once
     source.feed(buffer, NOON, Phase.CLOSED)
     assert taken(buffer, Phase.CLOSED, NOON) == [1, 2]
     assert buffered.bytes == 0
@@ -328,10 +328,10 @@ def test_what_is_given_back_waits_for_no_moment_any_more(*, fifo: bool) -> None:
     source.feed(buffer, NOON, Phase.CLOSED)
     row = buffer.next(NOON, Phase.CLOSED)
     assert row is not None
-    buffer.later(replace(row, due_at=NOON + 8), NOON + 8)
-    buffer.changed()  # the lane has opened
+    buffer.send_at(replace(row, due_at=NOON + 8), NOON + 8)
+    buffer.forget_rows()  # the lane has opened
     buffer.give_back(row)
-    buffer.behind(row)
+    buffer.leave_behind(row)
     source.feed(buffer, NOON, Phase.PACED)
     assert taken(buffer, Phase.PACED, NOON) == [1, 2]
     assert buffered.bytes == 0
@@ -364,10 +364,10 @@ def probed(buffer: Buffer, source: Source, count: int) -> list[int]:
     for _ in range(count):
         buffer.read_on()
         while (row := buffer.next(NOON, Phase.OPEN)) is None:
-            buffer.turn_back(Phase.OPEN)
+            buffer.rewind_if_left_behind(Phase.OPEN)
             source.feed(buffer, NOON, Phase.OPEN, room=1)
         seqs.append(row.seq)
-        buffer.behind(row)
+        buffer.leave_behind(row)
     return seqs
 
 
@@ -375,8 +375,8 @@ def test_what_was_not_tried_yet_has_every_second_probe() -> None:
     buffer, source, _ = a_lane(20)
     source.feed(buffer, NOON, Phase.CLOSED, room=100)
     for seq in taken(buffer):
-        buffer.behind(a_row(seq))
-    buffer.came_back(20)
+        buffer.leave_behind(a_row(seq))
+    buffer.set_fresh_after(20)
     source.ready |= {21: a_row(21), 22: a_row(22)}
     assert {21, 22} <= set(probed(buffer, source, 4))
     assert set(probed(buffer, source, 60)) == set(source.ready)
@@ -393,10 +393,10 @@ def test_retries_that_are_not_read_yet_are_looked_at_when_there_may_be_room_for_
     source.feed(buffer, NOON, Phase.CLOSED, room=1000)
     while (row := buffer.next(NOON, Phase.CLOSED)) is not None:
         buffer.put_off(row, NOON + 1)
-    buffer.changed()
+    buffer.forget_rows()
     source.feed(buffer, NOON, Phase.CLOSED, room=1000)
     assert not buffer.all_read()
-    assert buffer.ready_read()
+    assert buffer.all_ready_read()
     assert buffer.next_at() == NOON + 1
 
 
@@ -412,34 +412,34 @@ def test_a_retry_that_was_read_while_its_outcome_was_being_written_is_read_again
     again = [a_row(seq, Stream.WAITING, due_at=NOON + seq / 2) for seq in (1, 2)]
     source.ready, source.waiting = {}, {**source.waiting, 1: again[0], 2: again[1]}
     (want,) = buffer.wants(8, NOON + 2, Phase.CLOSED)
-    buffer.ask()
+    buffer.remember_busy()
     rows = [again[0], again[1], source.waiting[3]]
     fetched = Fetched(rows, {}, {1: 3}, {})
     if told_late:
         buffer.take(want, rows, cut=False, fetched=fetched)
     for row in again:
         buffer.done(row)
-        buffer.due_at(row.due_at or 0.0)
+        buffer.note_due_at(row.due_at or 0.0)
     if not told_late:
         buffer.take(want, rows, cut=False, fetched=fetched)
     assert taken(buffer, now=NOON + 2) == [3]
     for _ in range(2):
         source.feed(buffer, NOON + 2, Phase.CLOSED)
-        buffer.turn_back(Phase.CLOSED)
+        buffer.rewind_if_left_behind(Phase.CLOSED)
     assert taken(buffer, now=NOON + 2) == [1, 2]
 
 
 def test_nothing_of_an_ordered_lane_goes_before_what_was_busy_when_it_was_read() -> None:
     buffer, source, _ = a_lane(3, fifo=True)
-    buffer.is_busy(a_row(1))
+    buffer.mark_busy(a_row(1))
     wants = buffer.wants(2, NOON, Phase.OPEN)
     (want,) = [one for one in wants if one.stream is Stream.READY]
-    buffer.ask()
-    turn = buffer.turn
+    buffer.remember_busy()
+    turn = buffer.rewinds
     rows = [source.ready[1], source.ready[2]]
     buffer.take(want, rows, cut=False, fetched=Fetched(rows, {}, {1: 3}, {}))
-    buffer.behind(a_row(1))
-    assert buffer.turn > turn  # what is asked for now is not taken any more
+    buffer.leave_behind(a_row(1))
+    assert buffer.rewinds > turn  # what is asked for now is not taken any more
     source.feed(buffer, NOON, Phase.OPEN)
     assert taken(buffer, Phase.OPEN)[0] == 1
 
@@ -483,7 +483,7 @@ def test_whatever_happens_each_row_is_delivered_once_and_none_is_lost(
                 out.append(row)
         if out and chance.random() < 0.6:
             _settled(buffer, source, out.pop(chance.randrange(len(out))), delivered, chance, now)
-        buffer.turn_back(Phase.CLOSED)
+        buffer.rewind_if_left_behind(Phase.CLOSED)
     for row in out:
         _settled(buffer, source, row, delivered, None, now)
     for _ in range(200):
@@ -492,7 +492,7 @@ def test_whatever_happens_each_row_is_delivered_once_and_none_is_lost(
         row = buffer.next(now, Phase.CLOSED)
         if row is not None:
             _settled(buffer, source, row, delivered, None, now)
-        buffer.turn_back(Phase.CLOSED)
+        buffer.rewind_if_left_behind(Phase.CLOSED)
     assert sorted(delivered) == list(range(1, added + 1))
     if fifo:
         assert delivered == sorted(delivered)
@@ -506,9 +506,9 @@ def _disturbed(buffer: Buffer, added: int, chance: random.Random) -> None:
         case 0:
             buffer.rewind()
         case 1:
-            buffer.changed()
+            buffer.forget_rows()
         case 2:
-            buffer.came_back(added)
+            buffer.set_fresh_after(added)
         case _:
             pass
 
@@ -531,16 +531,16 @@ def _settled(  # noqa: PLR0913, PLR0917  a row, and all that it changes
     elif what == "ready":
         kept = source.ready[row.seq] = a_row(row.seq)
         if buffer.fifo:
-            buffer.later(kept, now)
+            buffer.send_at(kept, now)
         else:
-            buffer.behind(row)
+            buffer.leave_behind(row)
     else:
         kept = source.waiting[row.seq] = a_row(row.seq, Stream.WAITING, due_at=now + 2.0)
         if buffer.fifo:
-            buffer.later(kept, now + 2.0)
+            buffer.send_at(kept, now + 2.0)
         else:
             buffer.done(row)
-            buffer.due_at(now + 2.0)
+            buffer.note_due_at(now + 2.0)
 
 
 def test_in_a_backlog_one_that_goes_again_follows_upon_two_that_do_not() -> None:
@@ -560,10 +560,10 @@ def test_new_ones_run_low_however_many_are_to_go_again() -> None:
         seq: a_row(seq, Stream.WAITING, due_at=NOON, attempts=1) for seq in range(20, 50)
     }
     source.feed(buffer, NOON, Phase.PACED, room=6)
-    assert not buffer.new_run_low(5)
-    assert buffer.new_run_low(6)
+    assert not buffer.ready_runs_low(5)
+    assert buffer.ready_runs_low(6)
     source.feed(buffer, NOON, Phase.PACED, room=100)
-    assert not buffer.new_run_low(100), "all of them were read"
+    assert not buffer.ready_runs_low(100), "all of them were read"
 
 
 def test_at_a_pace_what_was_left_behind_does_not_wait_for_all_that_is_due() -> None:
@@ -574,13 +574,13 @@ def test_at_a_pace_what_was_left_behind_does_not_wait_for_all_that_is_due() -> N
     source.feed(buffer, NOON, Phase.PACED, room=10)
     first = buffer.next(NOON, Phase.PACED)
     assert first is not None
-    buffer.behind(first)
-    assert not buffer.turn_back(Phase.PACED), "the second is at hand"
+    buffer.leave_behind(first)
+    assert not buffer.rewind_if_left_behind(Phase.PACED), "the second is at hand"
     assert taken(buffer, now=NOON)[0] == 2
     source.feed(buffer, NOON, Phase.PACED, room=10)
     assert buffer.at_hand(NOON) > 0
-    assert not buffer.turn_back(Phase.CLOSED)
-    assert buffer.turn_back(Phase.PACED)
+    assert not buffer.rewind_if_left_behind(Phase.CLOSED)
+    assert buffer.rewind_if_left_behind(Phase.PACED)
     source.feed(buffer, NOON, Phase.PACED, room=10)
     again = buffer.next(NOON, Phase.PACED)
     assert again is not None
@@ -595,7 +595,7 @@ def test_a_resend_that_is_settled_while_the_store_is_asked_is_not_sent_again() -
     assert resend is not None
     buffer.rewind()
     wants = buffer.wants(8, NOON, Phase.CLOSED)
-    buffer.ask()
+    buffer.remember_busy()
     buffer.done(resend)  # the store has looked before that
     for want in wants:
         rows = [resend] if want.stream is Stream.RESEND else []
@@ -611,9 +611,9 @@ def test_fresh_rows_stay_apart_as_long_as_one_of_the_backlog_waits_for_its_momen
     source.feed(buffer, NOON, Phase.PACED, room=1)
     row = buffer.next(NOON, Phase.PACED)
     assert row is not None
-    buffer.came_back(added=2)
+    buffer.set_fresh_after(added=2)
     if waits:
-        buffer.later(row, NOON + 5)
+        buffer.send_at(row, NOON + 5)
     source.feed(buffer, NOON, Phase.PACED)
     buffer.rewind()
     backlog, fresh = (Stream.READY, 8, 0, 3), (Stream.READY, 8, 2, None)
@@ -625,8 +625,8 @@ def test_what_comes_after_a_backlog_that_failed_as_a_whole_is_fresh() -> None:
     buffer, source, _ = a_lane(5)
     source.feed(buffer, NOON, Phase.OPEN)
     for seq in taken(buffer, Phase.OPEN):
-        buffer.behind(a_row(seq))
-    assert buffer.turn_back(Phase.OPEN)
+        buffer.leave_behind(a_row(seq))
+    assert buffer.rewind_if_left_behind(Phase.OPEN)
     ready = [one for one in asked(buffer, Phase.PACED) if one[0] is Stream.READY]
     assert ready == [(Stream.READY, 8, 0, 6), (Stream.READY, 8, 5, None)]
 
@@ -658,10 +658,10 @@ def test_the_order_of_a_lane_can_be_turned_on_and_off() -> None:
 
 def test_a_lane_that_becomes_ordered_hands_out_fresh_rows_behind_its_backlog() -> None:
     buffer, source, buffered = a_lane(6)
-    buffer.came_back(added=4)
+    buffer.set_fresh_after(added=4)
     source.feed(buffer, NOON, Phase.PACED, room=2)
     buffer.set_order(fifo=True)
-    buffer.changed()
+    buffer.forget_rows()
     handed_out = []
     for _ in range(4):
         if buffer.at_hand(NOON) == 0:  # a lane asks for rows once it has none at hand

@@ -48,7 +48,7 @@ def test_the_read_position_moves_only_when_the_ready_rows_were_read_to_the_end(
 
 
 def test_the_backlog_alone_does_not_move_the_read_position(buffer: Buffer) -> None:
-    buffer.came_back(added=20)
+    buffer.set_fresh_after(added=20)
     backlog, fresh = wants(buffer, Stream.READY)
     take(buffer, backlog, rows(1), added=22)
     assert buffer.read_to == 0
@@ -80,7 +80,7 @@ def test_what_was_cut_short_is_read_on_from_there(buffer: Buffer, cut: bool) -> 
 
 
 def test_after_an_outage_it_asks_for_the_backlog_and_for_what_is_fresh(buffer: Buffer) -> None:
-    buffer.came_back(added=20)
+    buffer.set_fresh_after(added=20)
     backlog, fresh = wants(buffer, Stream.READY)
     assert (backlog.after, backlog.before) == (0, 21)
     assert (fresh.after, fresh.before) == (20, None)
@@ -101,7 +101,7 @@ def test_it_asks_for_what_is_not_due_only_if_a_probe_has_nothing_else(buffer: Bu
 def test_it_asks_for_a_retry_at_the_very_instant_when_that_is_due(buffer: Buffer) -> None:
     for want in buffer.wants(8, NOON, Phase.CLOSED):
         take(buffer, want, [])
-    buffer.due_at(NOON + 10)
+    buffer.note_due_at(NOON + 10)
     assert buffer.wants(8, NOON + 9.9, Phase.CLOSED) == []
     asked = [want.stream for want in buffer.wants(8, NOON + 10, Phase.CLOSED)]
     assert asked == [Stream.WAITING]
@@ -121,7 +121,7 @@ def test_resends_behind_many_that_are_known_are_not_asked_for_over_and_over(buff
     (again,) = wants(buffer, Stream.RESEND)
     take(buffer, again, first)
     assert wants(buffer, Stream.RESEND) == []
-    buffer.changed()  # as when one of them is settled
+    buffer.forget_rows()  # as when one of them is settled
     assert wants(buffer, Stream.RESEND) == [want]
 
 
@@ -131,7 +131,7 @@ def test_what_is_heard_of_while_the_store_is_asked_is_not_forgotten(
 ) -> None:
     (want,) = wants(buffer, Stream.WAITING)
     for seconds in heard:
-        buffer.due_at(NOON + seconds)
+        buffer.note_due_at(NOON + seconds)
     take(buffer, want, [])
     assert buffer.next_due_at == NOON + 10
 
@@ -142,14 +142,14 @@ def test_payloads_are_accounted_for_as_long_as_they_are_in_memory() -> None:
     (want,) = wants(buffer, Stream.READY)
     found = rows(1, 2)
     take(buffer, want, found)
-    buffer.later(a_due(seq=3), NOON + 1)
+    buffer.send_at(a_due(seq=3), NOON + 1)
     assert buffered.bytes == 3 * len(found[0].payload or b"")
-    buffer.changed()
+    buffer.forget_rows()
     assert buffered.bytes == 0
 
 
 def test_more_than_can_wait_for_a_moment_is_found_again_by_a_rewind(buffer: Buffer) -> None:
     for seq in range(1, MOST_MOMENTS + 11):
-        buffer.is_busy(a_due(seq=seq))
-        buffer.later(a_due(seq=seq), NOON + 1)
+        buffer.mark_busy(a_due(seq=seq))
+        buffer.send_at(a_due(seq=seq), NOON + 1)
     assert list(buffer.busy) == list(range(1, MOST_MOMENTS + 1))

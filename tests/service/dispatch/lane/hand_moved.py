@@ -96,12 +96,12 @@ class LanePlace(Place):
     def read(self, lane: Lane, *rows: Due) -> None:
         """Let a lane read all its streams: they have these rows, and end behind them."""
         buffer = lane.backlog.buffer
-        buffer.ask()
+        buffer.remember_busy()
         for want in buffer.wants(64, self.now, lane.gates.phase):
             found = [row for row in rows if row.stream is want.stream]
             fetched = Fetched(found, {}, {lane.number: len(rows)}, {})
             buffer.take(want, found, cut=False, fetched=fetched)
-        lane.backlog.answered(0)
+        lane.backlog.fetched(0)
 
     def row(self, lane: Lane, **values: Any) -> Due:  # noqa: ANN401  likewise
         """Return a new delivery of a lane."""
@@ -115,7 +115,7 @@ class LanePlace(Place):
         assert self.context.unwritten.take(lane)
         assert self.context.slots.take(lane)
         if not due.resend:
-            lane.backlog.buffer.is_busy(due)
+            lane.backlog.buffer.mark_busy(due)
         epoch = gate.sent(self.now, 1)
         lane.allowance.sent(self.now)
         origin, url = lane.gates.group.leader, lane.endpoint.url

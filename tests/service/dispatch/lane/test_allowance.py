@@ -148,10 +148,10 @@ def test_each_success_allows_one_more_up_to_the_limit_of_the_owner() -> None:
     limits = allowance(most=FIRST + 1)
     allowed = []
     for _ in range(3):
-        allowed.append(limits.together(Phase.CLOSED))
+        allowed.append(limits.most_in_flight(Phase.CLOSED))
         limits.passed(0.05)
     assert allowed == [FIRST, FIRST + 1, FIRST + 1]
-    assert allowance(most=2).together(Phase.CLOSED) == 2
+    assert allowance(most=2).most_in_flight(Phase.CLOSED) == 2
 
 
 def test_each_failure_after_another_halves_what_goes_together_but_one_always_goes() -> None:
@@ -159,9 +159,9 @@ def test_each_failure_after_another_halves_what_goes_together_but_one_always_goe
     allowed = []
     for _ in range(6):
         limits.failed(NOON, by_chance=False)
-        allowed.append(limits.together(Phase.CLOSED))
+        allowed.append(limits.most_in_flight(Phase.CLOSED))
     assert allowed == [8, 4, 2, 1, 1, 1]
-    assert limits.together(Phase.PACED) == 100
+    assert limits.most_in_flight(Phase.PACED) == 100
 
 
 def test_failures_by_chance_and_single_ones_lower_nothing() -> None:
@@ -170,8 +170,8 @@ def test_failures_by_chance_and_single_ones_lower_nothing() -> None:
         limits.failed(NOON, by_chance=True)
     limits.passed(0.05)
     limits.failed(NOON, by_chance=False)
-    assert limits.together(Phase.CLOSED) == FIRST + 1
-    assert limits.failing == 1
+    assert limits.most_in_flight(Phase.CLOSED) == FIRST + 1
+    assert limits.failures_in_a_row == 1
 
 
 def test_an_endpoint_that_moved_is_trusted_like_a_new_one() -> None:
@@ -179,9 +179,9 @@ def test_an_endpoint_that_moved_is_trusted_like_a_new_one() -> None:
     limits.passed(0.05)
     limits.failed(NOON, by_chance=False)
     limits.start_over()
-    assert (limits.failing, limits.together(Phase.CLOSED)) == (0, FIRST)
+    assert (limits.failures_in_a_row, limits.most_in_flight(Phase.CLOSED)) == (0, FIRST)
     limits.failed(NOON, by_chance=False)
-    assert limits.together(Phase.CLOSED) == FIRST
+    assert limits.most_in_flight(Phase.CLOSED) == FIRST
 
 
 def test_timeouts_do_not_spread_requests_or_make_an_endpoint_count_as_usually_slow() -> None:
@@ -252,7 +252,7 @@ def test_requests_to_a_quick_endpoint_or_a_new_one_are_not_spread() -> None:
 
 def test_after_a_row_of_failures_the_gate_may_open_before_the_next_request() -> None:
     limits = allowance()
-    limits.failed_before(RULE.failures - 2)
+    limits.take_over_failures(RULE.failures - 2)
     limits.failed(NOON, by_chance=True)
     assert limits.free_at(NOON, Phase.CLOSED, 8, fifo=False) == NOON
     limits.failed(NOON, by_chance=True)

@@ -506,14 +506,14 @@ def test_an_answer_counts_for_no_gate_once_its_lane_has_left_the_one_that_it_was
     lane = pending.lane
     assert isinstance(lane, Lane)
     gates = {id(gate): gate for gate in (pending.gate, lane.gate, group.gate, lane.gates.shared)}
-    air = {known: gate.air - (gate is pending.gate) for known, gate in gates.items()}
+    air = {known: gate.in_flight - (gate is pending.gate) for known, gate in gates.items()}
     for gate in gates.values():
         gate.step(place.now, 1)
     before = {known: gate.pace for known, gate in gates.items()}
     pending.done(ANSWERS[answer])
     for known, gate in gates.items():
         gate.step(place.now, 1)
-        assert gate.air == air[known]
+        assert gate.in_flight == air[known]
         assert gate.pace == before[known]
 
 
@@ -527,7 +527,7 @@ def test_the_answer_to_a_lane_that_has_left_lets_the_lanes_go_on_that_waited_for
     place = LanePlace()
     pending, group = left(place)
     gate = group.leader.gate
-    gate.air += gate.pace.room() - 1 if gate.phase is Phase.PACED else 0
+    gate.in_flight += gate.pace.room() - 1 if gate.phase is Phase.PACED else 0
     (other,) = place.lanes(group, 1)
     other.is_well = gate.phase is Phase.PACED  # otherwise a probe is brought forward for it
     other.wait()
@@ -580,7 +580,7 @@ def test_an_answer_to_a_lane_that_has_left_is_no_evidence_and_its_outcome_is_han
     pending.done(answer)
     assert not group.evidence.has_passed_since(place.now)
     assert not group.evidence.failures.lanes
-    assert (lane.gate.air, lane.is_well) == (0, True)
+    assert (lane.gate.in_flight, lane.is_well) == (0, True)
     assert lane not in place.work.ticking
     assert len(place.outcomes()) == 1
 
@@ -625,7 +625,7 @@ def test_a_probe_that_passes_brings_back_all_lanes_of_its_gate(at: At, answer: A
     place = LanePlace()
     lane, gate = at(place, PROBES_NOW)
     place.send(lane).done(answer)
-    assert (gate.phase, gate.air) == (Phase.PACED, 0)
+    assert (gate.phase, gate.in_flight) == (Phase.PACED, 0)
     assert lane.gates.phase is Phase.PACED
     assert lane.gates.group.evidence.has_passed_since(place.now)
 
@@ -635,7 +635,7 @@ def test_a_probe_that_fails_is_followed_by_a_later_one(at: At) -> None:
     place = LanePlace()
     lane, gate = at(place, PROBES_NOW)
     place.send(lane).done(FAILS)
-    assert (gate.phase, gate.air, lane.gates.phase) == (Phase.OPEN, 0, Phase.OPEN)
+    assert (gate.phase, gate.in_flight, lane.gates.phase) == (Phase.OPEN, 0, Phase.OPEN)
     assert gate.pace.probe_at > place.now
     assert not lane.gates.group.evidence.has_passed_since(place.now)
 
@@ -650,7 +650,7 @@ def test_a_success_of_a_healthy_lane_is_evidence_for_its_application_and_the_who
     place.send(lane).done(OK)
     assert group.evidence.has_passed_since(place.now)
     assert whole.evidence.has_passed_since(place.now)
-    assert (lane.allowance.failing, lane.allowance.trust) == (0, trust + 1)
+    assert (lane.allowance.failures_in_a_row, lane.allowance.trust) == (0, trust + 1)
 
 
 @pytest.mark.parametrize(("answer", "latency"), [(OK, 2.0), (FAILS, 0.0)])
@@ -680,7 +680,7 @@ def test_the_probe_of_a_lane_that_goes_apart_says_nothing_about_its_origin(
     pending.done(answer)
     assert lane.is_apart is not passed  # it goes by the shared gate again once it passed
     assert not group.evidence.has_passed_since(place.now)
-    assert (group.gate.phase, group.gate.air) == (Phase.PACED, 0)
+    assert (group.gate.phase, group.gate.in_flight) == (Phase.PACED, 0)
 
 
 @pytest.mark.parametrize(("answer", "counts"), [(OK, (1, 0)), (FAILS, (0, 1))])
@@ -695,7 +695,7 @@ def test_what_a_lane_sent_at_its_origin_s_pace_counts_there_although_it_goes_apa
     pending.done(answer)
     group.gate.step(place.now, 1)
     assert group.gate.pace.recent(place.now) == counts
-    assert (group.gate.air, lane.gate.air) == (0, 0)
+    assert (group.gate.in_flight, lane.gate.in_flight) == (0, 0)
 
 
 def test_a_message_that_keeps_failing_frees_the_turn_of_the_next_lane_at_a_shared_pace() -> None:
@@ -708,12 +708,12 @@ def test_a_message_that_keeps_failing_frees_the_turn_of_the_next_lane_at_a_share
     place.now += 1
     pending = place.send(lane, seq=1, event_type="bad", tries=1, attempts=1)
     (other,) = place.lanes(group, 1)
-    group.gate.air += group.gate.pace.room() - 1
+    group.gate.in_flight += group.gate.pace.room() - 1
     other.wait()
     place.now += 1
-    failing = lane.allowance.failing
+    failing = lane.allowance.failures_in_a_row
     pending.done(REFUSES)
-    assert lane.allowance.failing == failing  # the refusal is the message's own
+    assert lane.allowance.failures_in_a_row == failing  # the refusal is the message's own
     assert place.sent == [other.number]
     group.gate.step(place.now, 1)
     assert group.gate.pace.recent(place.now) == (1, 0)
@@ -800,7 +800,7 @@ def test_a_success_at_a_pace_says_nothing_about_what_fails_by_chance() -> None:
     place = LanePlace()
     group = place.level("app_a")
     lane = place.lane(group, pace=PACED)
-    lane.allowance.failed_before(2)
+    lane.allowance.take_over_failures(2)
     place.send(lane).done(OK)
     assert group.history.answers == 0
 
@@ -897,7 +897,7 @@ def test_no_lane_goes_apart_while_only_probes_are_sent_to_its_origin() -> None:
     group = place.level("app_a", PROBES_NOW)
     lane = place.lane(group)
     lane.record.failed(place.now - 1)
-    group.clear(place.now)
+    group.drop_evidence(place.now)
     for _ in range(2 * RULE.failures):
         place.now = group.gate.pace.probe_at
         place.send(lane).done(FAILS)
@@ -917,7 +917,7 @@ def test_an_endpoint_that_is_gone_is_no_evidence_and_the_next_lane_is_probed_at_
     assert place.sent == []
     pending.done(GONE)
     assert lane.endpoint.standing is Standing.DISABLED
-    assert (place.sent, gate.phase, gate.air) == ([other.number], Phase.OPEN, 1)
+    assert (place.sent, gate.phase, gate.in_flight) == ([other.number], Phase.OPEN, 1)
     assert lane.is_well
 
 
@@ -952,7 +952,7 @@ def write(
 ) -> None:
     """Report the outcome of a delivery that was busy as written, or as not accepted."""
     if not due.resend:
-        lane.backlog.buffer.is_busy(due)
+        lane.backlog.buffer.mark_busy(due)
     unsettled = lane.unsettled
     lane.context.unwritten.take_anyway(lane)
     lane.begin_outcome()
@@ -985,7 +985,7 @@ def test_an_outcome_that_the_store_does_not_accept_has_the_delivery_and_the_leas
     assert not place.work.changes
     assert lane.waiting() == 5
     place.read(lane)
-    assert lane.backlog.buffer.turn_back(Phase.CLOSED)  # it is read again
+    assert lane.backlog.buffer.rewind_if_left_behind(Phase.CLOSED)  # it is read again
 
 
 def test_the_outcomes_of_a_lane_that_has_left_change_nothing_there() -> None:
@@ -1007,7 +1007,7 @@ def test_after_a_resend_the_lane_is_loaded_again_and_has_no_other_delivery_less(
     pending = place.send(lane, resend="r1")
     pending.done(OK)
     ((_, _, made),) = place.work.take_finished(10)
-    lane.wrote()
+    lane.count_written()
     write(place, lane, due, made, done=done)
     assert list(place.work.to_load) == [lane.number]
     assert lane.waiting() == 5
@@ -1022,7 +1022,7 @@ def test_a_retry_waits_in_the_store_for_its_due_time() -> None:
     assert (buffer.next_due_at, buffer.next_at()) == (due_at, due_at)
     assert 1 not in buffer.busy
     assert not buffer.drained()
-    assert not buffer.turn_back(Phase.CLOSED)  # it need not be read before it is due
+    assert not buffer.rewind_if_left_behind(Phase.CLOSED)  # it need not be read before it is due
 
 
 @pytest.mark.parametrize(("at", "waits"), [(None, 0.0), (30.0, 30.0)])
@@ -1044,15 +1044,15 @@ def test_the_head_of_an_ordered_lane_waits_in_memory_for_its_due_time(
 @pytest.mark.parametrize("fifo", [True, False])
 def test_a_delivery_that_is_ready_and_not_in_memory_is_read_again(*, fifo: bool) -> None:
     place, lane = a_lane(fifo=fifo)
-    turn = lane.backlog.buffer.turn
+    turn = lane.backlog.buffer.rewinds
     due = a_due(seq=1, payload=None if fifo else b"{}")
     write(place, lane, due, put_back(due))
     buffer = lane.backlog.buffer
     assert (1 in buffer.busy, buffer.next_at()) == (False, math.inf)
     if not fifo:
         place.read(lane)
-        assert buffer.turn_back(Phase.CLOSED)
-    assert buffer.turn > turn
+        assert buffer.rewind_if_left_behind(Phase.CLOSED)
+    assert buffer.rewinds > turn
 
 
 @pytest.mark.parametrize(("answer", "presses"), [(FAILS, True), (OK, False)])
@@ -1061,7 +1061,7 @@ def test_a_pace_goes_on_while_a_delivery_that_failed_at_it_is_to_be_sent_again(
     presses: bool,  # noqa: FBT001  a parameter
 ) -> None:
     place, lane = a_lane(pace=PACED)
-    lane.backlog.marked(5)
+    lane.backlog.set_mark(5)
     place.read(lane)
     pending = place.send(lane)
     pending.done(answer)
@@ -1077,11 +1077,11 @@ def test_a_lane_at_work_reads_on_for_what_was_added_meanwhile_and_one_asleep_is_
     place, lane = a_lane()
     place.send(lane)  # another one is in flight
     write(place, lane, a_due(seq=1), delivered(a_due(seq=1)))
-    assert not lane.backlog.buffer.ready_read()
+    assert not lane.backlog.buffer.all_ready_read()
     place.read(lane)
     lane.backlog.fall_asleep()
     write(place, lane, a_due(seq=2), delivered(a_due(seq=2)))
-    assert lane.backlog.buffer.ready_read()
+    assert lane.backlog.buffer.all_ready_read()
 
 
 @pytest.mark.parametrize(("pace", "reads_on"), [(WELL, False), (OPEN, True)])
@@ -1091,7 +1091,7 @@ def test_without_a_request_in_flight_only_a_lane_that_is_probed_reads_on(
 ) -> None:
     place, lane = a_lane(pace=pace)
     write(place, lane, a_due(seq=1), delivered(a_due(seq=1)))
-    assert lane.backlog.buffer.ready_read() is not reads_on
+    assert lane.backlog.buffer.all_ready_read() is not reads_on
 
 
 def test_failures_are_saved_with_a_delivery_that_failed_for_good() -> None:

@@ -263,7 +263,7 @@ def test_an_attempt_is_recorded_with_all_that_its_decision_came_from() -> None:
 
 def test_a_success_is_recorded_without_a_kind_of_failure() -> None:
     taken = Ruling(State.DELIVERED, Reason.DELIVERED, 3, decision="delivered")
-    found = recorded(Answer(0.1, status=204), Judgement(Verdict.TAKEN), taken)
+    found = recorded(Answer(0.1, status=204), Judgement(Verdict.ACCEPTED), taken)
     assert (found.status, found.kind, found.counted) == (204, None, True)
 
 
@@ -275,7 +275,7 @@ def test_what_cost_the_delivery_nothing_is_recorded_so() -> None:
 
 def test_one_that_somebody_asked_for_is_ruled_on_by_nobody() -> None:
     flight = a_flight(resend="resend_1")
-    judgement = Judgement(Verdict.TAKEN)
+    judgement = Judgement(Verdict.ACCEPTED)
     found = flight.attempt(Answer(0.1, 200), judgement, None, id="atmpt_1", now=NOON, draw=0.0)
     assert (found.trigger, found.counted, found.decision) == (Trigger.MANUAL, False, "")
 

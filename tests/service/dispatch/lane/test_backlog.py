@@ -35,18 +35,18 @@ def test_there_are_never_fewer_than_none() -> None:
 def test_the_store_says_how_many_were_added_and_an_older_answer_takes_none_back() -> None:
     backlog, _ = a_backlog(added=5)
     backlog.ask()
-    backlog.answered(8)
-    backlog.answered(6)
+    backlog.fetched(8)
+    backlog.fetched(6)
     assert (backlog.asking, backlog.waiting(0)) == (False, 8)
 
 
 def test_a_change_takes_over_the_counts_and_wakes_it() -> None:
     backlog, row = a_backlog(added=5)
     backlog.fall_asleep()
-    turn = backlog.buffer.turn
+    turn = backlog.buffer.rewinds
     backlog.reload(replace(row, added=7, ended=6))
     assert (backlog.waiting(0), backlog.asleep) == (1, False)
-    assert backlog.buffer.turn > turn, "all is read again"
+    assert backlog.buffer.rewinds > turn, "all is read again"
 
 
 def test_what_waits_for_times_of_its_own_presses_nobody() -> None:
@@ -54,11 +54,11 @@ def test_what_waits_for_times_of_its_own_presses_nobody() -> None:
     assert backlog.pressing(0) == 5, "nothing is read yet"
     for want in backlog.buffer.wants(8, NOON, Phase.CLOSED):
         backlog.buffer.take(want, [], cut=False, fetched=Fetched([], {}, {}, {}))
-    backlog.buffer.due_at(NOON + 60)
+    backlog.buffer.note_due_at(NOON + 60)
     assert backlog.pressing(0) == 0
     backlog.mark_fresh()
     assert backlog.pressing(0) == 5
-    backlog.marked(None)
+    backlog.set_mark(None)
     backlog.ask()
     assert backlog.pressing(0) == 5
     assert row.lane == backlog.buffer.lane
@@ -67,7 +67,7 @@ def test_what_waits_for_times_of_its_own_presses_nobody() -> None:
 def test_with_a_mark_what_is_added_from_then_on_is_read_apart() -> None:
     backlog, _ = a_backlog(added=5)
     backlog.mark_fresh()
-    backlog.marked(20)
+    backlog.set_mark(20)
     assert not backlog.marks_fresh, "once is enough"
     wants = [
         want for want in backlog.buffer.wants(8, NOON, Phase.PACED) if want.stream is Stream.READY

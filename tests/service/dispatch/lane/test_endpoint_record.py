@@ -15,9 +15,9 @@ from tarry.service.dispatch.lane.endpoint_record import (
     after_failure,
     after_success,
     joined,
-    news_of,
+    notice_kind,
     parking_stage,
-    stands,
+    with_standing,
     without_failures,
 )
 from tarry.service.dispatch.limits.gate import write_pace
@@ -70,7 +70,7 @@ def failing(failures: int = 5) -> EndpointRecord:
 
 
 def due(record: EndpointRecord, days: float, endpoint: Endpoint = ENDPOINT) -> Change | None:
-    return record.due(endpoint, PACE, NOON + days * DAY)
+    return record.warn_or_park(endpoint, PACE, NOON + days * DAY)
 
 
 def told(change: Change | None) -> tuple[str, dict[str, str | float | int | None]]:
@@ -83,7 +83,7 @@ def told(change: Change | None) -> tuple[str, dict[str, str | float | int | None
 
 
 def test_what_is_known_is_written_down_with_the_pace() -> None:
-    found = a_record(Known(origin="o", accepted_at=NOON - 9)).saved(PACE, NOON)
+    found = a_record(Known(origin="o", accepted_at=NOON - 9)).save(PACE, NOON)
     known = Known(pace=write_pace(PACE), origin="o", accepted_at=NOON - 9)
     assert found == Change(lane=7, epoch=3, at=NOON, known=known)
 
@@ -91,24 +91,24 @@ def test_what_is_known_is_written_down_with_the_pace() -> None:
 def test_an_endpoint_that_never_took_anything_has_no_such_time() -> None:
     record = a_record()
     assert record.accepted_at == -math.inf
-    saved = record.saved(PACE, NOON).known
+    saved = record.save(PACE, NOON).known
     assert saved is not None
     assert saved.accepted_at is None
 
 
 def test_a_healthy_endpoint_is_written_down_now_and_then() -> None:
     record = a_record(Known(accepted_at=NOON))
-    assert record.taken(PACE, NOON + SAVED_EVERY) is None
-    change = record.taken(PACE, NOON + SAVED_EVERY + 1)
+    assert record.accepted(PACE, NOON + SAVED_EVERY) is None
+    change = record.accepted(PACE, NOON + SAVED_EVERY + 1)
     assert change is not None
     assert change.known is not None
     assert change.known.accepted_at == NOON + SAVED_EVERY + 1
-    assert record.taken(PACE, NOON + SAVED_EVERY + 2) is None
-    assert record.taken(PACE, NOON + 2 * SAVED_EVERY + 2) is not None
+    assert record.accepted(PACE, NOON + SAVED_EVERY + 2) is None
+    assert record.accepted(PACE, NOON + 2 * SAVED_EVERY + 2) is not None
 
 
 def test_the_first_success_of_all_is_written_down_at_once() -> None:
-    change = a_record().taken(PACE, NOON + 1)
+    change = a_record().accepted(PACE, NOON + 1)
     assert change is not None
     assert change.known is not None
     assert change.known.accepted_at == NOON + 1
@@ -116,18 +116,18 @@ def test_the_first_success_of_all_is_written_down_at_once() -> None:
 
 def test_what_else_is_written_down_does_not_put_off_the_next_success() -> None:
     record = a_record(Known(accepted_at=NOON))
-    record.saved(PACE, NOON + SAVED_EVERY)
-    assert record.taken(PACE, NOON + SAVED_EVERY + 1) is not None
+    record.save(PACE, NOON + SAVED_EVERY)
+    assert record.accepted(PACE, NOON + SAVED_EVERY + 1) is not None
 
 
 def test_each_success_is_known_at_once_although_it_is_not_written_down() -> None:
     record = a_record(Known(accepted_at=NOON))
-    assert record.taken(PACE, NOON + 1) is None
+    assert record.accepted(PACE, NOON + 1) is None
     assert record.accepted_at == NOON + 1
 
 
 def test_the_first_success_after_failures_is_written_down_at_once() -> None:
-    change = failing(1).taken(PACE, NOON + 1)
+    change = failing(1).accepted(PACE, NOON + 1)
     assert change is not None
     known = Known(pace=write_pace(PACE), accepted_at=NOON + 1)
     assert change == Change(lane=7, epoch=3, at=NOON + 1, known=known)
@@ -167,7 +167,7 @@ def test_a_stage_that_was_slept_through_is_left_out() -> None:
 def test_a_success_in_between_begins_it_anew() -> None:
     record = failing()
     due(record, 2.5)
-    record.taken(PACE, NOON + 3 * DAY)
+    record.accepted(PACE, NOON + 3 * DAY)
     for _ in range(5):
         record.failed(NOON + 3 * DAY)
     assert due(record, 5.4) is None
@@ -185,7 +185,7 @@ def test_one_that_is_enabled_again_after_it_was_parked_has_all_the_time_anew() -
     record = failing()
     parked = due(record, 5)
     assert parked is not None
-    assert due(record, 8, stands(ENDPOINT, parked)) is None
+    assert due(record, 8, with_standing(ENDPOINT, parked)) is None
     assert due(record, 9) is None
     for _ in range(5):
         record.failed(NOON + 9 * DAY)
@@ -199,7 +199,7 @@ def test_one_that_is_enabled_again_after_it_was_parked_has_all_the_time_anew() -
     [(Standing.DISABLED, "endpoint.disabled"), (Standing.PAUSED, "endpoint.paused")],
 )
 def test_another_standing_is_told_with_its_reason(standing: Standing, kind: str) -> None:
-    change = a_record().stood(ENDPOINT, standing, PACE, NOON + 1, {"why": "so"})
+    change = a_record().change_standing(ENDPOINT, standing, PACE, NOON + 1, {"why": "so"})
     assert told(change) == (kind, {"why": "so"})
     assert (change.standing, change.lane, change.at) == (standing, 7, NOON + 1)
     assert change.known is not None
@@ -207,7 +207,7 @@ def test_another_standing_is_told_with_its_reason(standing: Standing, kind: str)
 
 def test_the_end_of_a_delivery_is_told_and_changes_nothing_else() -> None:
     made = failed(a_due(), reason=Reason.AGED, attempt=None)
-    change = a_record().of_delivery(ENDPOINT, "msg_1", made, NOON + 1)
+    change = a_record().notice_of_delivery(ENDPOINT, "msg_1", made, NOON + 1)
     assert change is not None
     assert told(change) == ("message.attempt.exhausted", {"message": "msg_1", "reason": "too old"})
     assert (change.lane, change.known, change.standing) == (7, None, None)
@@ -217,7 +217,7 @@ def test_news_of_a_delivery_tell_its_last_attempt() -> None:
     due = a_due()
     last = an_attempt(due, id="atmpt_9", status=503, kind="transient", at=NOON)
     made = failed(due, reason=Reason.EXHAUSTED, attempt=last)
-    change = a_record().of_delivery(ENDPOINT, "msg_1", made, NOON + 1)
+    change = a_record().notice_of_delivery(ENDPOINT, "msg_1", made, NOON + 1)
     assert change is not None
     facts = {"attempt": "atmpt_9", "status": 503, "attempted_at": NOON}
     assert told(change)[1] == {"message": "msg_1", "reason": Reason.EXHAUSTED, **facts}
@@ -240,32 +240,32 @@ def test_trouble_with_a_delivery_is_told_once_and_that_it_is_over(
 ) -> None:
     due = a_due()
     made = replace(delivered(due), state=state, attempts=attempts)
-    assert news_of(made) == kind
+    assert notice_kind(made) == kind
     assert made.attempt is not None
     free = replace(made, attempt=replace(made.attempt, counted=False))
-    assert news_of(free) is None
-    assert news_of(replace(made, attempt=None)) is None
+    assert notice_kind(free) is None
+    assert notice_kind(replace(made, attempt=None)) is None
 
 
 def test_a_message_that_ended_for_another_reason_is_no_news() -> None:
-    assert news_of(failed(a_due(), reason=Reason.REFUSED)) == "message.attempt.exhausted"
+    assert notice_kind(failed(a_due(), reason=Reason.REFUSED)) == "message.attempt.exhausted"
     for reason in (Reason.GONE, Reason.EXPUNGED):
-        assert news_of(failed(a_due(), reason=reason)) is None
+        assert notice_kind(failed(a_due(), reason=reason)) is None
 
 
 def test_another_origin_is_not_to_blame_for_what_the_old_one_failed() -> None:
     known = Known(origin="https://old.example:443", failing_since=1.0, failures=9, warned=0.9)
     record = a_record(known)
-    assert record.moved("https://new.example:443")
+    assert record.set_origin("https://new.example:443")
     assert (record.known.failing_since, record.known.failures, record.known.warned) == (None, 0, 0)
 
 
 def test_another_origin_is_taken_up_once() -> None:
     record = a_record(Known(origin="https://old.example:443"))
-    assert not record.moved("https://old.example:443")
-    assert record.moved("https://new.example:443")
-    assert not record.moved("https://new.example:443")
-    saved = record.saved(PACE, NOON).known
+    assert not record.set_origin("https://old.example:443")
+    assert record.set_origin("https://new.example:443")
+    assert not record.set_origin("https://new.example:443")
+    saved = record.save(PACE, NOON).known
     assert saved is not None
     assert saved.origin == "https://new.example:443"
 
@@ -273,10 +273,10 @@ def test_another_origin_is_taken_up_once() -> None:
 def test_an_endpoint_stands_as_the_change_says_and_parking_is_noted_with_its_beginning() -> None:
     change = Change(lane=7, epoch=3, at=NOON)
     before = an_endpoint(APPLICATION, parked=((1.0, 2.0),))
-    assert stands(before, change) is before
-    paused = stands(before, replace(change, standing=Standing.PAUSED))
+    assert with_standing(before, change) is before
+    paused = with_standing(before, replace(change, standing=Standing.PAUSED))
     assert paused == replace(before, standing=Standing.PAUSED)
-    parked = stands(before, replace(change, standing=Standing.PARKED))
+    parked = with_standing(before, replace(change, standing=Standing.PARKED))
     assert parked == replace(before, standing=Standing.PARKED, parked=((1.0, 2.0), (NOON, None)))
 
 
@@ -308,7 +308,7 @@ def test_an_endpoint_fails_since_the_first_failure_after_a_success() -> None:
     for at in (NOON + 1, NOON + 2):
         record.failed(at)
         told.append(record.failing_since)
-    record.taken(PACE, NOON + 3)
+    record.accepted(PACE, NOON + 3)
     told.append(record.failing_since)
     assert told == [math.inf, NOON + 1, NOON + 1, math.inf]
 
@@ -316,11 +316,11 @@ def test_an_endpoint_fails_since_the_first_failure_after_a_success() -> None:
 def test_an_endpoint_is_well_until_something_fails_and_once_it_takes_something() -> None:
     record = a_record()
     told = [record.is_well]
-    record.taken(PACE, NOON)
+    record.accepted(PACE, NOON)
     told.append(record.is_well)
     record.failed(NOON + 1)
     told.append(record.is_well)
-    record.taken(PACE, NOON + 2)
+    record.accepted(PACE, NOON + 2)
     told.append(record.is_well)
     assert told == [True, True, False, True]
     assert a_record(Known(accepted_at=NOON)).is_well

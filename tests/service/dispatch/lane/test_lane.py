@@ -172,11 +172,12 @@ async def test_a_new_owner_counts_on_from_the_failures_on_record_and_opens_at_fi
     async with virtual_service() as service:
         lane = await a_lane(service)
         four = await next_owner(service, lane, failures=4)
-        assert (four.gate.phase, four.allowance.failing, four.gate.pace.streak) == ("closed", 4, 4)
+        assert (four.gate.phase, four.gate.pace.streak) == ("closed", 4)
+        assert four.allowance.failures_in_a_row == 4
         five = await next_owner(service, lane, failures=5)
         assert five.gate.phase is Phase.OPEN
         none = await next_owner(service, lane)
-        assert (none.gate.phase, none.allowance.failing) == (Phase.CLOSED, 0)
+        assert (none.gate.phase, none.allowance.failures_in_a_row) == (Phase.CLOSED, 0)
 
 
 @virtually
@@ -185,7 +186,7 @@ async def test_what_is_on_record_of_another_origin_does_not_count() -> None:
         lane = await a_lane(service)
         pace = write_pace(Pace(capacity=40.0))
         moved = await next_owner(service, lane, failures=5, pace=pace, origin="https://b.example")
-        assert (moved.gate.phase, moved.allowance.failing) == (Phase.CLOSED, 0)
+        assert (moved.gate.phase, moved.allowance.failures_in_a_row) == (Phase.CLOSED, 0)
         assert moved.gate.pace.capacity is None
         stayed = await next_owner(service, lane, pace=pace)
         assert stayed.gate.pace.capacity == 40.0
@@ -221,7 +222,7 @@ async def test_a_lane_that_leaves_the_pace_to_its_origin_has_none_of_its_own_on_
         lane, work = await a_lane(service), service.dispatcher.work
         lane.join_origin(service.now())
         assert not work.changes  # it had no pace
-        lane.alone(service.now())
+        lane.open_alone(service.now())
         await asyncio.sleep(0.1)
         phases = []
         for _ in range(2):
@@ -262,7 +263,7 @@ async def test_a_lane_is_quiet_when_nothing_is_in_flight_or_waits_to_be_written(
         quiet.append(lane.is_quiet)
         lane.take_back()
         quiet.append(lane.is_quiet)
-        lane.wrote()
+        lane.count_written()
         quiet.append(lane.is_quiet)
         assert quiet == [True, False, False, True, False, True]
 
@@ -301,12 +302,13 @@ async def test_a_lane_that_moves_forgets_what_the_old_place_has_shown() -> None:
         await asyncio.sleep(1)
         lane = lane_of(service, endpoint)
         assert lane.refusals
-        assert lane.allowance.failing
-        lane.alone(service.now(), 40.0)
+        assert lane.allowance.failures_in_a_row
+        lane.open_alone(service.now(), 40.0)
         await service.move(endpoint, "https://new.example/in")
         await asyncio.sleep(5)
         assert lane_of(service, endpoint) is lane
-        assert (lane.refusals, lane.allowance.failing, lane.allowance.trust) == (0, 0, FIRST)
+        assert (lane.refusals, lane.allowance.failures_in_a_row) == (0, 0)
+        assert lane.allowance.trust == FIRST
         assert (lane.gate.phase, lane.gate.pace.capacity) == (Phase.CLOSED, None)
 
 
@@ -347,7 +349,7 @@ def test_only_a_row_from_after_its_endpoint_was_stopped_enables_a_lane_again(
     place = LanePlace()
     lane = place.lane(place.level("app_a"))
     enabled, version = lane.endpoint, lane.version
-    lane.stand(stopped, "its first delivery failed", place.now)
+    lane.set_standing(stopped, "its first delivery failed", place.now)
     found = {}
     for newer in (-1, 0, 1):
         row = LaneRow(
@@ -366,7 +368,7 @@ def test_a_row_enables_a_lane_whose_stop_a_failover_has_lost() -> None:
     row = LaneRow(
         endpoint=lane.endpoint, application=an_application(id=lane.tenant), version=lane.version
     )
-    lane.stand(Standing.PAUSED, "its first delivery failed", place.now)
+    lane.set_standing(Standing.PAUSED, "its first delivery failed", place.now)
     lane.start_over()  # the store may have lost its last commits
     lane.change(row, lane.config, lane.tenant_rate)
     assert lane.endpoint.standing is Standing.ENABLED

@@ -5,10 +5,10 @@ import asyncio
 from tarry.core.pace import Phase
 from tarry.service.dispatch.lane.phases import (
     go_apart,
-    origin_turned,
+    origin_changed,
+    pace_backlog,
     probe,
-    released,
-    replay,
+    release,
 )
 from tarry.service.dispatch.limits.gate import RULE
 from tarry.service.explain import outlook
@@ -71,7 +71,7 @@ async def test_much_that_waits_at_once_goes_at_a_pace_and_a_single_one_at_once()
         await service.add(10)
         await asyncio.sleep(0.5)
         lane = lane_of(service, endpoint)
-        replay(lane, service.now())
+        pace_backlog(lane, service.now())
         assert lane.gate.phase is Phase.PACED
         await service.until_delivered(endpoint, within=60)
         await asyncio.sleep(10)
@@ -79,7 +79,7 @@ async def test_much_that_waits_at_once_goes_at_a_pace_and_a_single_one_at_once()
         await asyncio.sleep(0.5)
         lane = lane_of(service, endpoint)
         assert lane.waiting() == 1
-        replay(lane, service.now())
+        pace_backlog(lane, service.now())
         assert lane.gate.phase is Phase.CLOSED
 
 
@@ -96,8 +96,8 @@ async def test_refusals_before_a_replay_count_for_the_lane_that_it_paces() -> No
         messages = await service.add(4)
         await asyncio.sleep(7)
         lane = lane_of(service, endpoint)
-        assert lane.allowance.failing == RULE.failures - 1
-        replay(lane, service.now())
+        assert lane.allowance.failures_in_a_row == RULE.failures - 1
+        pace_backlog(lane, service.now())
         assert lane.gate.phase is Phase.PACED
         await asyncio.sleep(HOUR)
         assert lane_of(service, endpoint).gate.phase is Phase.OPEN
@@ -112,7 +112,7 @@ def test_a_lane_that_is_open_already_goes_on_with_its_outage() -> None:
     pace = lane.gate.pace
     lane.gates.come_back()
     place.push(1)
-    lane.alone(place.now, 40.0)
+    lane.open_alone(place.now, 40.0)
     assert lane.gate.pace is pace
     assert lane.gates.current is lane.gate
 
@@ -124,7 +124,7 @@ async def test_one_that_is_open_alone_comes_back_by_itself() -> None:
         await service.add(3)
         await asyncio.sleep(0.05)
         lane = lane_of(service, endpoint)
-        lane.alone(service.now(), 40.0)
+        lane.open_alone(service.now(), 40.0)
         assert (lane.gate.phase, lane.gates.group.leader.shared) == (Phase.OPEN, False)
         assert lane.gate.pace.capacity == 40.0
         service.sender.scripts["a.example"] = lambda _request, _now: OK
@@ -140,7 +140,7 @@ async def test_a_pace_ends_when_all_that_is_left_waits_for_its_time() -> None:
         await service.add(10)
         await service.add(3, deliver_at=service.now() + HOUR)
         await asyncio.sleep(0.5)
-        replay(lane_of(service, endpoint), service.now())
+        pace_backlog(lane_of(service, endpoint), service.now())
         assert lane_of(service, endpoint).gate.phase is Phase.PACED
         await asyncio.sleep(60)
         assert lane_of(service, endpoint).gate.phase is Phase.CLOSED
@@ -161,7 +161,7 @@ async def test_a_pace_after_no_failure_of_the_endpoint_gives_no_attempts_back() 
         await asyncio.sleep(2)
         lane = lane_of(service, endpoint)
         assert lane not in service.dispatcher.work.ticking
-        replay(lane, service.now())
+        pace_backlog(lane, service.now())
         assert lane.gate.phase is Phase.PACED
         assert lane in service.dispatcher.work.ticking
         await asyncio.sleep(1)
@@ -177,7 +177,7 @@ async def test_a_lane_that_opens_keeps_no_rows_and_knows_new_deliveries_when_it_
         await asyncio.sleep(0.5)
         lane, buffered = lane_of(service, endpoint), service.dispatcher.context.buffered
         assert buffered.bytes > 0
-        lane.alone(service.now())
+        lane.open_alone(service.now())
         assert (lane.gate.phase, buffered.bytes) == (Phase.OPEN, 0)
         assert lane.backlog.marks_fresh
 
@@ -241,7 +241,7 @@ async def test_a_lane_apart_shares_the_gate_of_its_origin_when_that_is_down_agai
     async with virtual_service() as service:
         lane, now = await a_lane(service), service.now()
         go_apart(lane, now)
-        origin_turned(lane, Phase.OPEN, now)
+        origin_changed(lane, Phase.OPEN, now)
         assert (lane.is_apart, lane.gate.phase) == (False, Phase.CLOSED)
 
 
@@ -250,7 +250,7 @@ async def test_a_lane_apart_keeps_its_own_gate_when_its_origin_recovers() -> Non
     async with virtual_service() as service:
         lane, now = await a_lane(service), service.now()
         go_apart(lane, now)
-        origin_turned(lane, Phase.CLOSED, now)
+        origin_changed(lane, Phase.CLOSED, now)
         assert (lane.is_apart, lane.gate.phase) == (False, Phase.OPEN)
 
 
@@ -264,22 +264,22 @@ async def test_a_lane_that_its_origin_releases_sends_its_backlog_at_a_pace() -> 
         lane = lane_of(service, endpoint)
         assert lane.waiting() == 2
         lane.gates.go_apart()
-        released(lane, service.now())
+        release(lane, service.now())
         assert (lane.is_apart, lane.gate.phase) == (False, Phase.CLOSED)  # its gate was its own
-        released(lane, service.now())
+        release(lane, service.now())
         assert lane.gate.phase is Phase.PACED
 
 
 def test_at_each_tick_a_lane_sends_what_its_pace_has_room_for_by_then() -> None:
     place = LanePlace()
     lane = place.lane(place.level("app_a"), pace=PACED, waiting=5)
-    lane.backlog.marked(5)
+    lane.backlog.set_mark(5)
     place.read(lane, *(place.row(lane) for _ in range(5)))
     room = lane.gate.pace.room()
-    lane.gate.air = room
+    lane.gate.in_flight = room
     lane.pump()
     assert place.outbox.requests == []
-    lane.gate.air = room - 1  # as if its pace had grown, and no answer had come
+    lane.gate.in_flight = room - 1  # as if its pace had grown, and no answer had come
     assert lane.tick(place.now)
     assert len(place.outbox.requests) == 1
 
@@ -290,7 +290,7 @@ def test_a_lane_that_its_origin_releases_sends_at_once() -> None:
     lane = place.lane(group, waiting=1)
     place.read(lane, place.row(lane))
     group.gate.close()
-    released(lane, place.now)
+    release(lane, place.now)
     assert len(place.outbox.requests) == 1
 
 
@@ -299,7 +299,7 @@ def test_a_lane_whose_origin_is_back_reads_which_of_its_deliveries_are_fresh() -
     lane = place.lane(place.level("app_a", PACED), waiting=50)
     place.read(lane, *(place.row(lane) for _ in range(50)))
     place.work.take_hungry(10)
-    origin_turned(lane, Phase.PACED, place.now)
+    origin_changed(lane, Phase.PACED, place.now)
     assert lane.backlog.marks_fresh
     assert lane in place.work.hungry
 
@@ -307,7 +307,7 @@ def test_a_lane_whose_origin_is_back_reads_which_of_its_deliveries_are_fresh() -
 def test_a_paced_lane_whose_endpoint_is_paused_closes_its_gate_and_does_not_tick() -> None:
     place = LanePlace()
     lane = place.lane(place.level("app_a"), pace=PACED, waiting=5)
-    lane.stand(Standing.PAUSED, "a user said so", place.now)
+    lane.set_standing(Standing.PAUSED, "a user said so", place.now)
     assert not lane.tick(place.now)
     assert lane.gate.phase is Phase.CLOSED
     assert lane.gate.pace.capacity == PACED.capacity
@@ -321,7 +321,7 @@ async def test_an_endpoint_that_is_paused_at_a_pace_goes_at_a_pace_once_it_is_en
         await service.add(20)
         await asyncio.sleep(0.5)
         lane, work = lane_of(service, endpoint), service.dispatcher.work
-        replay(lane, service.now())
+        pace_backlog(lane, service.now())
         await service.change(endpoint, standing=Standing.PAUSED)
         await asyncio.sleep(1)
         assert (lane.gate.phase, lane in work.ticking) == (Phase.CLOSED, False)

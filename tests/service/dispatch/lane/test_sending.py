@@ -438,7 +438,7 @@ def test_a_lane_with_a_row_at_hand_asks_for_no_more_while_memory_is_full(*, full
     place = LanePlace()
     group = place.level("app_a", PACED_AT_NOON)
     lane = place.lane(group, waiting=100)
-    group.gate.air = group.gate.pace.room()  # it cannot send now
+    group.gate.in_flight = group.gate.pace.room()  # it cannot send now
     buffer = lane.backlog.buffer
     (want,) = [want for want in buffer.wants(1, NOON, PACED) if want.stream is Stream.READY]
     buffer.take(want, [place.row(lane)], cut=True, fetched=Fetched([], {}, {}, {}))
@@ -453,11 +453,11 @@ def test_at_a_pace_rows_that_were_left_behind_are_read_again_before_retries_are_
     place = LanePlace()
     lane = place.lane(place.level("app_a"), pace=PACED_AT_NOON, waiting=2)
     retry = place.row(lane, stream=Stream.WAITING, due_at=NOON - 1, attempts=1)
-    lane.backlog.marked(2)
+    lane.backlog.set_mark(2)
     place.read(lane, retry)
     left_behind = place.row(lane)
-    lane.backlog.buffer.is_busy(left_behind)
-    lane.backlog.buffer.behind(left_behind)
+    lane.backlog.buffer.mark_busy(left_behind)
+    lane.backlog.buffer.leave_behind(left_behind)
     lane.pump()
     assert (place.outbox.requests, lane in place.work.hungry) == ([], True)
     place.read(lane, left_behind, retry)
@@ -469,7 +469,7 @@ def test_fresh_rows_of_a_lane_that_is_ordered_by_now_hold_no_slot_while_they_wai
     place = LanePlace()
     lane = place.lane(place.level("app_a"), waiting=3)
     buffer = lane.backlog.buffer
-    lane.backlog.marked(2)
+    lane.backlog.set_mark(2)
     for want in buffer.wants(8, NOON, CLOSED):
         fresh = want.stream is Stream.READY and want.before is None
         rows = [place.row(lane, seq=3)] if fresh else []

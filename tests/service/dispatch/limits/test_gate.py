@@ -97,7 +97,7 @@ def test_an_answer_that_neither_passed_nor_failed_says_nothing() -> None:
     gate = a_gate()
     for _ in range(20):
         answer(gate, NOON, failures=0, took=99.0)
-    assert gate.air == 0
+    assert gate.in_flight == 0
     assert not gate.ticks(NOON)
     assert not gate.step(NOON, 1)
     assert gate.pace == Pace()
@@ -298,17 +298,17 @@ def test_requests_that_hang_leave_room_for_others() -> None:
     for _ in range(gate.pace.room()):
         now = gate.free_at(now, MOST)
         gate.sent(now, 100)
-    gate.hang(2)
+    gate.set_hanging(2)
     assert gate.room(MOST) == 2
     assert gate.free_at(now + 60, MOST) == now + 60
-    gate.hang(0)
+    gate.set_hanging(0)
     assert gate.free_at(now + 60, MOST) == math.inf
 
 
 def test_requests_through_another_gate_that_hang_make_no_room_here() -> None:
     gate = ramped()
     room = gate.room(MOST)
-    gate.hang(5)
+    gate.set_hanging(5)
     assert gate.room(MOST) == room
 
 
@@ -465,7 +465,7 @@ def test_whatever_happens_a_gate_is_never_stuck(
                 gate.open(now, waiting)
             case "ramp":
                 gate.ramp(now)
-        assert gate.air == len(epochs) <= 8
+        assert gate.in_flight == len(epochs) <= 8
         assert gate.pace.epoch >= epoch
         assert gate.phase is gate.pace.phase
         if not epochs:  # nobody is waited for: it lets the next go sooner or later
@@ -484,7 +484,7 @@ def test_what_says_nothing_of_a_pace_still_counts_as_sent_at_it() -> None:
 
 def test_failures_from_before_count_with_those_that_follow() -> None:
     gate = a_gate()
-    gate.failed_before(4)
+    gate.take_over_failures(4)
     assert not gate.step(NOON, 1)
     answer(gate, NOON, failures=1)
     assert gate.step(NOON, 1)
@@ -494,22 +494,22 @@ def test_failures_from_before_count_with_those_that_follow() -> None:
 def test_one_that_asks_goes_at_once_beside_a_probe_in_the_air() -> None:
     gate = opened()
     planned = gate.pace.probe_at
-    assert gate.ask(NOON + 0.5) == planned - NOON - 0.5
-    assert (gate.asks, gate.free_at(NOON + 0.5, MOST)) == (True, NOON + 0.5)
+    assert gate.allow_extra_probe(NOON + 0.5) == planned - NOON - 0.5
+    assert (gate.extra_probe, gate.free_at(NOON + 0.5, MOST)) == (True, NOON + 0.5)
     gate.sent(NOON + 0.5, 1)
-    assert not gate.asks
+    assert not gate.extra_probe
     assert gate.free_at(NOON + 60, MOST) == math.inf
-    assert gate.ask(NOON + 60) == 0.0
+    assert gate.allow_extra_probe(NOON + 60) == 0.0
     assert gate.free_at(NOON + 60, MOST) == NOON + 60
 
 
 def test_nobody_has_to_ask_at_a_gate_that_is_not_open() -> None:
     gate = opened()
-    gate.ask(NOON)
+    gate.allow_extra_probe(NOON)
     gate.close()
-    assert not gate.asks
-    assert gate.ask(NOON) == 0.0
-    assert not gate.asks
+    assert not gate.extra_probe
+    assert gate.allow_extra_probe(NOON) == 0.0
+    assert not gate.extra_probe
 
 
 def test_it_may_be_known_since_when_an_endpoint_is_down() -> None:
@@ -597,10 +597,10 @@ def test_a_gate_takes_over_the_outage_that_another_process_knows() -> None:
 
 def test_a_probe_that_passed_elsewhere_counts_like_its_own() -> None:
     gate = opened()
-    air = gate.air
+    air = gate.in_flight
     gate.passed_elsewhere(Pace(capacity=50.0, latency=0.3), NOON + 1)
     assert gate.step(NOON + 1, 1)
-    assert (gate.phase, gate.air) == (Phase.PACED, air)
+    assert (gate.phase, gate.in_flight) == (Phase.PACED, air)
     assert (gate.pace.goal, gate.pace.latency) == (50.0, 0.3)
 
 

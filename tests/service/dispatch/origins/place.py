@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.limits.gate import RULE, Gate
-from tarry.service.dispatch.origins.answers import answered, count_refusal, saw_failure
+from tarry.service.dispatch.origins.answers import count_failure, count_refusal, evaluate_answer
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.origins.shared_record import SharedRecord
 from tarry.service.dispatch.outcomes.judge import Judgement, Verdict
@@ -23,7 +23,7 @@ AT = "https://gw.example:443"
 OPEN = Pace(phase=Phase.OPEN, rate=0.0, epoch=1, down_since=NOON - 600, probe_at=NOON + 30)
 WELL = Pace()
 PACED = Pace(phase=Phase.PACED, rate=50.0, epoch=2, begun=NOON, capacity=80.0)
-TAKEN = Judgement(Verdict.TAKEN)
+TAKEN = Judgement(Verdict.ACCEPTED)
 FAILED = Judgement(Verdict.FAILED)
 REFUSED = Judgement(Verdict.REFUSED)
 UNREACHABLE = Judgement(Verdict.FAILED, unreachable=True)
@@ -147,16 +147,18 @@ class FakeLane:
         if self.wants_more:
             self.wait()
 
-    def shared(self, _now: float) -> None:
+    def share_gate(self, _now: float) -> None:
         self.heard.append(("shared",))
 
-    def origin_turned(self, phase: Phase, _now: float) -> None:
+    def origin_changed(self, phase: Phase, _now: float) -> None:
         self.heard.append((phase,))
 
-    def alone(self, _now: float, capacity: float | None = None, since: float | None = None) -> None:
+    def open_alone(
+        self, _now: float, capacity: float | None = None, since: float | None = None
+    ) -> None:
         self.heard.append(("alone", capacity, since))
 
-    def released(self, _now: float) -> None:
+    def release(self, _now: float) -> None:
         self.heard.append(("released",))
 
     # --- What the lane does ---------------------------------------------------------------------
@@ -171,29 +173,29 @@ class FakeLane:
             if not unreachable:
                 self.group.reached()
             self.is_well = False
-            saw_failure(self.group, self.member, unreachable=unreachable, now=self.place.now)
+            count_failure(self.group, self.member, unreachable=unreachable, now=self.place.now)
 
     def get(self, judgement: Judgement, *, spared: bool = False) -> None:
         """Receive an answer to a request that it sent through the gate of the origin."""
         leader, now = self.group.leader, self.place.now
         self.in_flight = max(0, self.in_flight - 1)
-        self.is_well = judgement.alive
-        if judgement.private:
+        self.is_well = judgement.endpoint_works
+        if judgement.concerns_endpoint_alone:
             self.refusals += 1
             count_refusal(leader, self.member)
-        elif judgement.alive:
+        elif judgement.endpoint_works:
             self.refusals = 0
         else:
             self.failed_at = now
         leader.gate.answered(
-            passed=judgement.alive,
-            failures=0 if judgement.alive or spared else 1,
+            passed=judgement.endpoint_works,
+            failures=0 if judgement.endpoint_works or spared else 1,
             epoch=leader.gate.pace.epoch,
             took=0.01,
             asked=None,
             now=now,
         )
-        answered(leader, self.member, judgement, now)
+        evaluate_answer(leader, self.member, judgement, now)
 
     def send_and_get(self, judgement: Judgement) -> None:
         """Send a request through the gate of the origin and receive its answer at once."""

@@ -395,7 +395,7 @@ def test_a_failure_in_a_group_gives_the_probe_to_nobody() -> None:
         lane.is_well = False
         lane.wait()
     place.push(31)
-    group.saved()
+    group.mark_saved()
     lanes[0].get(FAILED)
     assert place.sent == [lanes[0].number]
     assert group.is_changed  # `explain` reads when the next probe goes
@@ -419,7 +419,7 @@ def test_in_a_new_outage_a_lane_that_is_well_goes_at_once_again() -> None:
     first.wait()
     assert place.sent == [first.number]
     place.push(1)
-    group.come_back(PACED, place.now)  # a probe of another worker passed
+    group.passed_elsewhere(PACED, place.now)  # a probe of another worker passed
     assert group.gate.phase is Phase.PACED
     group.open(place.now)
     second.wait()
@@ -429,7 +429,7 @@ def test_in_a_new_outage_a_lane_that_is_well_goes_at_once_again() -> None:
 def test_an_answer_gives_the_turn_to_the_next_lane_while_an_origin_drains() -> None:
     place = Place()
     group, (first, second) = place.group("a", 2, PACED)
-    group.gate.air = group.gate.pace.room()
+    group.gate.in_flight = group.gate.pace.room()
     second.wait()
     place.push(1)
     assert place.sent == []
@@ -495,11 +495,11 @@ def test_a_lane_that_fails_alone_of_its_application_parts_alone() -> None:
 def test_lanes_of_an_application_that_parted_have_no_turn_at_the_whole() -> None:
     place = Place()
     whole, _, lanes, _ = part(place, SEVERAL)
-    whole.gate.air += 100
+    whole.gate.in_flight += 100
     lanes[2].wait()
     for number in range(1, RULE.failures):
         lanes[number % SEVERAL].send_and_get(FAILED)
-    whole.gate.air -= 100
+    whole.gate.in_flight -= 100
     whole.serve()
     place.push(1)
     assert place.sent == []

@@ -92,7 +92,7 @@ def test_it_is_known_since_when_nothing_passed_also_when_they_are_counted_anew()
     assert NO_FAILURES.since == math.inf
     failures = failed(failed(NO_FAILURES), now=NOON + 5)
     assert failures.since == NOON
-    assert failures.counted_anew() == Failures(since=NOON)
+    assert failures.reset() == Failures(since=NOON)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_a_success_is_kept_in_mind_and_failures_before_it_prove_nothing() -> Non
 def test_failures_that_are_counted_anew_prove_nothing_but_since_when_there_are_some() -> None:
     found = evidence()
     add(found, *OF_ONE)
-    found.count_anew()
+    found.reset_failures()
     assert not found.is_down(NOON)
     assert found.fails_since_before(NOON + 1)
     assert not found.fails_since_before(NOON)
@@ -256,10 +256,10 @@ def test_who_was_refused_before_somebody_passed_is_refused_alone_until_it_is_tak
     found.passed(NOON, [1, 2])
     assert not found.refused
     assert found.refused_alone == {1, 2}
-    found.accepts(1)
-    found.accepts(7)
+    found.forget_refusal(1)
+    found.forget_refusal(7)
     assert found.refused_alone == {2}
-    found.opened()
+    found.gate_opened()
     assert not found.refused_alone
 
 
@@ -268,6 +268,6 @@ def test_a_failure_between_refusals_begins_them_anew() -> None:
     found.add_refusal(1)
     found.passed(NOON, [1])
     found.add_refusal(2)
-    found.fails_otherwise()
+    found.drop_refusals()
     assert not found.refused
     assert found.refused_alone == {1}

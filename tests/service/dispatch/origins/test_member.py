@@ -8,6 +8,6 @@ from tarry.service.dispatch.origins.member import Member
 
 def test_a_lane_has_everything_that_a_member_has() -> None:
     names = {name for name in vars(Member) if not name.startswith("_")}
-    assert {"take_turn", "shared", "alone", "released", "gate"} <= names
+    assert {"take_turn", "share_gate", "open_alone", "release", "gate"} <= names
     assert all(hasattr(Lane, name) for name in names)
-    assert get_type_hints(Member.alone) == get_type_hints(Lane.alone)
+    assert get_type_hints(Member.open_alone) == get_type_hints(Lane.open_alone)

@@ -858,7 +858,7 @@ def test_a_success_ends_a_hold_and_those_who_asked_for_it_are_forgotten() -> Non
     group, lanes = place.group("a", SEVERAL)
     for lane in lanes:
         group.held(lane.member, NOON + 60, NOON)
-    group.saved()
+    group.mark_saved()
     group.passed(NOON + 1)
     assert group.gate.pace.held_until == 0.0
     assert group.is_changed
@@ -990,11 +990,11 @@ def test_a_group_that_disbanded_is_not_opened_by_the_lane_that_stayed_down() -> 
 def test_nobody_has_a_turn_at_a_gate_that_disbanded() -> None:
     place = Place()
     group, (bad, waiting, _) = place.group("a", 3, PACED)
-    group.gate.air = 100
+    group.gate.in_flight = 100
     waiting.is_well = False
     waiting.wait()
     overload(place, group, [bad])
-    group.gate.air = 0
+    group.gate.in_flight = 0
     group.serve()
     place.push(60)
     assert place.sent == []
@@ -1099,7 +1099,7 @@ def test_the_time_of_the_next_probe_is_taken_over_from_another_worker() -> None:
     failing.wait()
     well.wait()
     group.gate.lost()
-    group.take_over(OPEN.replace(probe_at=NOON, probes=9))
+    group.follow_probe(OPEN.replace(probe_at=NOON, probes=9))
     assert place.sent == [well.number, failing.number]
     planned = group.gate.pace.probe_at
     failing.get(FAILED)
@@ -1113,7 +1113,7 @@ def test_a_probe_that_passed_at_another_worker_lets_the_lanes_drain_here() -> No
         whole.evidence.add_failure(lane.member, unreachable=True, now=place.now)
     lane.wait()
     place.push(1)
-    whole.come_back(PACED, place.now)
+    whole.passed_elsewhere(PACED, place.now)
     assert whole.gate.phase is Phase.PACED
     assert whole.evidence.has_passed_since(place.now)
     place.push(1)
@@ -1124,9 +1124,9 @@ def test_a_record_that_is_saved_is_written_again_after_the_next_change() -> None
     place = Place()
     group, _ = place.group("a", 1)
     for _ in range(2):
-        group.change()
+        group.mark_changed()
         assert group.is_changed
-        group.saved()
+        group.mark_saved()
         assert not group.is_changed
 
 

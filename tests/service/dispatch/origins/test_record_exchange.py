@@ -201,10 +201,10 @@ async def test_while_a_probe_hangs_the_record_keeps_others_from_probing() -> Non
         whole.gate.bring_probe_forward(service.now())
         whole.serve()
         await asyncio.sleep(0.01)
-        assert whole.gate.air == 1
+        assert whole.gate.in_flight == 1
         hanging = whole.gate.pace
         whole.gate.follow(hanging.replace(probe_at=service.now() + 1))
-        whole.change()
+        whole.mark_changed()
         for _ in range(12):
             await asyncio.sleep(1)
             ahead = (await stored(service)).probe_at - service.now()
@@ -330,10 +330,10 @@ async def test_only_records_that_changed_are_written() -> None:
     (group,) = whole.groups.values()
     await place.exchange.write([whole, group])
     assert place.store.records == {AT: b""}
-    group.change()
+    group.mark_changed()
     await place.exchange.write([whole, group])
     assert place.store.records == {AT: b"", group.name: write_pace(group.gate.pace)}
-    whole.change()
+    whole.mark_changed()
     await place.exchange.write([whole, group])
     assert read_pace(place.store.records[AT], now=NOON).phase is Phase.OPEN
     assert not whole.is_changed
@@ -357,7 +357,7 @@ async def test_a_probe_goes_as_soon_as_it_is_claimed() -> None:
 async def test_records_that_could_not_be_written_are_written_later() -> None:
     place = Workplace()
     whole, _ = place.whole_of(OPEN)
-    whole.change()
+    whole.mark_changed()
     place.store.is_broken = True
     with pytest.raises(StoreUnavailable):
         await place.exchange.write([whole])
@@ -371,7 +371,7 @@ async def test_records_that_could_not_be_written_are_written_later() -> None:
 async def test_an_origin_that_is_well_here_leaves_the_record_of_an_outage_alone() -> None:
     place = Workplace()
     whole, _ = place.whole_of(WELL, theirs(OPEN))
-    whole.change()
+    whole.mark_changed()
     await place.exchange.write([whole])
     assert place.store.records[AT] == theirs(OPEN)
     assert not whole.is_changed
@@ -385,7 +385,7 @@ async def test_a_record_that_another_worker_wrote_meanwhile_is_read_and_then_rep
     place = Workplace()
     whole, _ = place.whole_of(pace)
     place.other_writes(pace)
-    whole.change()
+    whole.mark_changed()
     await place.exchange.write([whole])
     assert record_of(whole).text == place.store.records[AT] == theirs(pace)
     assert whole.is_changed
@@ -399,7 +399,7 @@ async def test_an_origin_that_is_well_here_leaves_a_record_of_a_backlog_that_it_
     place = Workplace()
     whole, _ = place.whole_of(WELL)
     place.other_writes(PACED)
-    whole.change()
+    whole.mark_changed()
     await place.exchange.write([whole])
     assert not whole.is_changed
     assert place.store.records[AT] == theirs(PACED)
@@ -410,7 +410,7 @@ async def test_a_write_that_finds_an_outage_takes_over_the_time_of_its_next_prob
     place = Workplace()
     whole, _ = place.whole_of(OPEN)
     place.other_writes(OPEN.replace(probe_at=NOON + 200))
-    whole.change()
+    whole.mark_changed()
     await place.exchange.write([whole])
     assert whole.gate.pace.probe_at == NOON + 200
     assert not whole.is_changed
@@ -550,7 +550,7 @@ async def test_a_probe_that_hangs_is_written_again_before_another_worker_sends_o
     place = Workplace()
     pace = OPEN.replace(probe_at=NOON + LOOK_RARELY + ahead)
     whole, _ = place.whole_of(pace, ours(pace))
-    whole.gate.air = in_flight
+    whole.gate.in_flight = in_flight
     await place.look()
     assert whole.is_changed is is_written
 
@@ -655,7 +655,7 @@ async def test_an_outage_that_began_here_is_written_over_what_another_worker_kno
     place = Workplace()
     whole, _ = place.whole_of(OPEN, ours(WELL))
     place.other_writes(PACED)
-    whole.change()
+    whole.mark_changed()
     await place.exchange.write([whole])
     assert whole.gate.phase is Phase.OPEN
     assert whole.is_changed

@@ -195,10 +195,10 @@ def test_a_probe_that_was_brought_forward_is_claimed_again_if_nobody_has_probed(
     before = OPEN.replace(probe_at=NOON + 20)
     early = a_gate(OPEN)
     record.may_probe(early.pace, first=True, serve=never)
-    assert record.keeps_wish(early, before)
-    assert not record.keeps_wish(a_gate(before), before)
+    assert record.may_still_claim(early, before)
+    assert not record.may_still_claim(a_gate(before), before)
     record.read(write_pace(OPEN.replace(probes=8)))
-    assert not record.keeps_wish(early, before)
+    assert not record.may_still_claim(early, before)
 
 
 def test_two_workers_never_write_the_same_text() -> None:
@@ -248,14 +248,14 @@ def test_a_record_is_outdated_if_it_says_too_little_of_a_worker(
 def test_a_worker_alone_has_all_of_the_pace(waiting: int) -> None:
     record, _, _ = a_record(me=5)
     gate = a_gate(PACED)
-    record.turned(gate, waiting)
+    record.rescale(gate, waiting)
     assert gate.pace == PACED
 
 
 def test_two_workers_with_the_same_backlog_have_half_of_the_pace_each() -> None:
     record, _, _ = a_record(other=30)
     gate = a_gate(PACED)
-    record.turned(gate, 30)
+    record.rescale(gate, 30)
     assert gate.pace.rate == pytest.approx(20)
 
 
@@ -263,7 +263,7 @@ def test_two_workers_with_the_same_backlog_have_half_of_the_pace_each() -> None:
 def test_half_of_the_pace_is_divided_by_what_waits(mine: int, share: float) -> None:
     record, _, _ = a_record(a=30, b=30, c=30)
     gate = a_gate(PACED)
-    record.turned(gate, mine)
+    record.rescale(gate, mine)
     assert gate.pace.rate == pytest.approx(share * 40)
     assert gate.pace.goal == pytest.approx(share * 80)
     written = read_pace(record.next_text(gate, waiting=mine), now=NOON)
@@ -274,9 +274,9 @@ def test_half_of_the_pace_is_divided_by_what_waits(mine: int, share: float) -> N
 def test_an_origin_that_is_well_again_has_the_capacity_of_all_workers() -> None:
     record, _, _ = a_record(other=30)
     gate = a_gate(PACED)
-    record.turned(gate, 30)
+    record.rescale(gate, 30)
     gate.close()
-    record.turned(gate, 30)
+    record.rescale(gate, 30)
     assert gate.pace.capacity == pytest.approx(80)
 
 
@@ -297,14 +297,14 @@ def test_workers_that_are_dead_count_neither_as_sharers_nor_with_what_waited_the
 def test_a_probe_that_was_wanted_is_forgotten_when_the_gate_turns() -> None:
     record, _, _ = a_record()
     record.may_probe(OPEN, first=False, serve=never)
-    record.turned(a_gate(PACED), 5)
+    record.rescale(a_gate(PACED), 5)
     assert not record.wants_probe
 
 
 def test_a_probe_that_was_wanted_is_not_claimed_once_another_worker_has_probed() -> None:
     record, _, _ = a_record()
     record.may_probe(OPEN, first=False, serve=never)
-    record.forget_wish()
+    record.drop_wish()
     assert not record.wants_probe
     assert not record.written(record.next_text(a_gate(), waiting=5))
 

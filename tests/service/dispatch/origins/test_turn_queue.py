@@ -101,10 +101,10 @@ def test_applications_take_turns_and_so_do_the_lanes_of_each() -> None:
     stage = Stage(Phase.PACED, rate=1000.0)
     stage.push(0)
     many = [stage.lane("a", f"a{number}", is_well=True) for number in range(3)]
-    stage.gate.air = 10**6  # nothing may go yet
+    stage.gate.in_flight = 10**6  # nothing may go yet
     for lane in [*many, stage.lane("b", is_well=True), stage.lane("c", is_well=True)]:
         stage.add(lane, first=True)
-    stage.gate.air = -(10**6)
+    stage.gate.in_flight = -(10**6)
     stage.queue.serve()
     stage.push(1)
     assert stage.sent == ["a0", "b", "c", "a1", "a2"]
@@ -202,7 +202,7 @@ def test_another_is_asked_at_once() -> None:
     stage.add(lane, first=False)
     stage.add(stage.lane("b"), first=False)
     stage.push(31)
-    stage.queue.ask_another(stage.now)
+    stage.queue.probe_again(stage.now)
     stage.answer(lane)
     assert stage.sent == ["a", "b"]
 
@@ -210,7 +210,7 @@ def test_another_is_asked_at_once() -> None:
 def test_there_are_no_more_probes_because_another_lane_was_asked_at_once() -> None:
     stage = Stage(Phase.OPEN)
     planned = stage.gate.pace.probe_at
-    stage.queue.ask_another(stage.now)
+    stage.queue.probe_again(stage.now)
     assert stage.gate.pace.probe_at == stage.now
     stage.queue.make_up()
     assert stage.gate.pace.probe_at == planned
@@ -220,7 +220,7 @@ def test_what_was_brought_forward_is_forgotten_in_another_phase() -> None:
     stage = Stage(Phase.OPEN)
     stage.add(stage.lane("a"), first=True)
     planned = stage.gate.pace.probe_at
-    stage.queue.turned()
+    stage.queue.phase_changed()
     stage.queue.make_up()
     assert stage.gate.pace.probe_at == planned
 
@@ -228,12 +228,12 @@ def test_what_was_brought_forward_is_forgotten_in_another_phase() -> None:
 def test_at_a_paced_gate_the_first_and_those_in_doubt_take_turns() -> None:
     stage = Stage(Phase.PACED, rate=10.0)
     stage.push(1)
-    stage.gate.air = 10**6
+    stage.gate.in_flight = 10**6
     for number in range(3):
         stage.add(stage.lane("a", f"well{number}", is_well=True), first=True)
     for tenant in "bcd":
         stage.add(stage.lane(tenant), first=False)
-    stage.gate.air = -(10**6)
+    stage.gate.in_flight = -(10**6)
     stage.queue.serve()
     stage.push(10)
     assert stage.sent == ["well0", "b", "well1", "c", "well2", "d"]
@@ -366,10 +366,10 @@ def test_a_lane_that_recovers_while_it_waits_has_one_turn() -> None:
 def test_a_lane_that_fails_while_it_waits_has_one_turn() -> None:
     stage = Stage(Phase.PACED, rate=10.0)
     lane = stage.lane("a")
-    stage.gate.air = 10**6
+    stage.gate.in_flight = 10**6
     stage.add(lane, first=True)
     stage.add(lane, first=False)
-    stage.gate.air = 0
+    stage.gate.in_flight = 0
     stage.queue.serve()
     stage.push(5)
     assert stage.sent == ["a"]
@@ -378,10 +378,10 @@ def test_a_lane_that_fails_while_it_waits_has_one_turn() -> None:
 def test_a_lane_that_goes_first_and_is_discarded_has_no_turn() -> None:
     stage = Stage(Phase.PACED, rate=10.0)
     lane = stage.lane("a")
-    stage.gate.air = 10**6
+    stage.gate.in_flight = 10**6
     stage.add(lane, first=True)
     stage.discard(lane)
-    stage.gate.air = 0
+    stage.gate.in_flight = 0
     stage.queue.serve()
     stage.push(5)
     assert stage.sent == []

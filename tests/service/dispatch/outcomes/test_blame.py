@@ -82,7 +82,7 @@ def refunds(lane: LaneBlame, busy: Container[int] = ()) -> list[tuple[int, int, 
 
 
 def end(lane: LaneBlame, due: Due = DUE, state: State = State.DELIVERED) -> None:
-    lane.remember(due, Verdict.TAKEN, Ruling(state, Reason.DELIVERED, due.attempts + 1), NOON)
+    lane.remember(due, Verdict.ACCEPTED, Ruling(state, Reason.DELIVERED, due.attempts + 1), NOON)
 
 
 # --- Answers ------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def test_failures_are_counted_until_a_success_or_another_phase() -> None:
     for _ in range(2):
         failed(lane)
     assert lane.failures == 2
-    lane.turned(PACED, failed=False)
+    lane.phase_changed(PACED, failed=False)
     assert lane.failures == 0
     failed(lane, phase=PACED)
     assert lane.failures == 1
@@ -259,9 +259,9 @@ def test_failures_at_a_pace_are_forgotten_when_the_lane_closes() -> None:
     lane = LaneBlame()
     slow(lane)
     count(lane, OTHER)
-    lane.turned(CLOSED, failed=True)
+    lane.phase_changed(CLOSED, failed=True)
     assert (lane.slowed(DUE), lane.pause(DUE)) == (0, None)
-    lane.turned(OPEN, failed=True)
+    lane.phase_changed(OPEN, failed=True)
     assert [seq for seq, _ in lane.take_refunds(())] == [5]
 
 
@@ -273,7 +273,7 @@ def test_what_has_ended_is_forgotten(state: State) -> None:
     end(lane, DUE, state)
     accept(lane, OTHER)
     assert (whose(lane), whose(lane, DUE, REFUSED)) == (Whose.UNKNOWN, Whose.UNKNOWN)
-    lane.turned(OPEN, failed=True)
+    lane.phase_changed(OPEN, failed=True)
     assert lane.slowed(DUE) == 0
     assert lane.take_refunds(()) == []
 
@@ -282,12 +282,12 @@ def test_refusals_of_an_outage_are_over_when_the_lane_is_paced() -> None:
     lane = LaneBlame()
     for _ in range(7):
         failed(lane, DUE, REFUSED, phase=OPEN)
-    lane.turned(OPEN, failed=True)
+    lane.phase_changed(OPEN, failed=True)
     assert lane.refusals == 7
-    lane.turned(PACED, failed=False)
+    lane.phase_changed(PACED, failed=False)
     assert lane.refusals == 1
     accept(lane, DUE)
-    lane.turned(PACED, failed=False)
+    lane.phase_changed(PACED, failed=False)
     assert lane.refusals == 0
 
 
@@ -313,7 +313,7 @@ def test_what_failed_elsewhere_is_not_the_messages_and_given_back_if_the_lane_op
     count(lane, a_due(seq=6))
     lane.start_over()
     end(lane, a_due(seq=6))
-    lane.turned(OPEN, failed=True)
+    lane.phase_changed(OPEN, failed=True)
     assert refunds(lane) == [(4, 2, 7)]
     accept(lane, OTHER)
     assert whose(lane) is Whose.UNKNOWN
@@ -327,7 +327,7 @@ def test_what_failed_right_before_the_lane_opened_gets_its_attempt_back(phase: P
     lane = LaneBlame()
     count(lane)
     assert lane.take_refunds(()) == []
-    lane.turned(phase, failed=True)
+    lane.phase_changed(phase, failed=True)
     assert refunds(lane) == [(4, 2, 7)]
     assert lane.take_refunds(()) == []
 
@@ -336,7 +336,7 @@ def test_of_several_failures_all_attempts_come_back() -> None:
     lane = LaneBlame()
     count(lane)
     count(lane, a_due(seq=4, attempts=3, tries=7))
-    lane.turned(OPEN, failed=True)
+    lane.phase_changed(OPEN, failed=True)
     assert refunds(lane) == [(4, 2, 8)]
 
 
@@ -347,7 +347,7 @@ def test_a_lane_that_does_not_fail_gives_nothing_back(
 ) -> None:
     lane = LaneBlame()
     count(lane)
-    lane.turned(phase, failed=failing)
+    lane.phase_changed(phase, failed=failing)
     assert lane.take_refunds(()) == []
 
 
@@ -355,7 +355,7 @@ def test_what_failed_before_a_success_was_its_own_failure() -> None:
     lane = LaneBlame()
     count(lane)
     accept(lane, OTHER)
-    lane.turned(OPEN, failed=True)
+    lane.phase_changed(OPEN, failed=True)
     assert lane.take_refunds(()) == []
 
 
@@ -365,14 +365,14 @@ def test_a_success_that_was_sent_before_a_failure_says_nothing_about_it() -> Non
     count(lane)
     lane.succeeded(OTHER, sent_at)  # a slow answer of an endpoint that has gone down since
     assert whose(lane) is Whose.UNKNOWN
-    lane.turned(OPEN, failed=True)
+    lane.phase_changed(OPEN, failed=True)
     assert refunds(lane) == [(4, 2, 7)]
 
 
 def test_what_was_given_back_is_not_the_messages_failure() -> None:
     lane = LaneBlame()
     count(lane)
-    lane.turned(OPEN, failed=True)
+    lane.phase_changed(OPEN, failed=True)
     accept(lane, OTHER)
     assert whose(lane) is Whose.UNKNOWN
     assert refunds(lane) == [(4, 2, 7)]
@@ -382,7 +382,7 @@ def test_what_cost_no_attempt_gets_none_back() -> None:
     lane = LaneBlame()
     lane.remember(DUE, FAILED, Ruling(State.READY, Reason.LANE_OPEN, 2, counted=False), NOON)
     slow(lane, OTHER)
-    lane.turned(OPEN, failed=True)
+    lane.phase_changed(OPEN, failed=True)
     assert lane.take_refunds(()) == []
 
 
@@ -390,7 +390,7 @@ def test_what_is_busy_gets_its_attempts_back_later() -> None:
     lane = LaneBlame()
     for seq in (4, 5, 6):
         count(lane, a_due(seq=seq))
-    lane.turned(OPEN, failed=True)
+    lane.phase_changed(OPEN, failed=True)
     assert refunds(lane, {4, 6}) == [(5, 0, 1)]
     assert refunds(lane, {6}) == [(4, 0, 1)]
     assert refunds(lane) == [(6, 0, 1)]
@@ -399,7 +399,7 @@ def test_what_is_busy_gets_its_attempts_back_later() -> None:
 def test_what_is_on_its_way_gets_its_attempts_back_with_its_answer_and_only_then() -> None:
     lane = LaneBlame()
     count(lane)
-    lane.turned(OPEN, failed=True)
+    lane.phase_changed(OPEN, failed=True)
     flying = a_due(seq=4, attempts=3, tries=7)
     assert lane.refunded(flying) == a_due(seq=4, attempts=2, tries=7)
     assert lane.refunded(flying) is flying
@@ -426,7 +426,7 @@ class Story:
         self.kept = {seq: due.attempts for seq, due in self.dues.items()}
 
     def open(self, busy: int) -> None:
-        self.lane.turned(OPEN, failed=True)
+        self.lane.phase_changed(OPEN, failed=True)
         self._give_back(busy)
 
     def _give_back(self, busy: int = 0) -> None:
@@ -465,7 +465,7 @@ def test_a_delivery_beyond_the_bound_costs_an_attempt_with_each_failure() -> Non
     assert (lane.slowed(known), lane.pause(beyond)) == (2, None)
     assert whose(lane, known, phase=PACED) is Whose.PACE
     assert whose(lane, beyond, phase=PACED) is Whose.UNKNOWN
-    lane.turned(OPEN, failed=True)
+    lane.phase_changed(OPEN, failed=True)
     assert [seq for seq, _ in lane.take_refunds(())] == [0]
     end(lane, known)
     slow(lane, beyond)

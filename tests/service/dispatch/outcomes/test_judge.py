@@ -54,9 +54,9 @@ def test_a_status_that_a_policy_does_not_name_is_retried_unless_the_request_is_a
     ("status", "verdict", "kind"),
     [
         (199, Verdict.FAILED, Kind.TRANSIENT),
-        (200, Verdict.TAKEN, None),
-        (204, Verdict.TAKEN, None),
-        (299, Verdict.TAKEN, None),
+        (200, Verdict.ACCEPTED, None),
+        (204, Verdict.ACCEPTED, None),
+        (299, Verdict.ACCEPTED, None),
         (300, Verdict.FAILED, Kind.TRANSIENT),
         (302, Verdict.FAILED, Kind.TRANSIENT),
         (399, Verdict.FAILED, Kind.TRANSIENT),
@@ -125,14 +125,14 @@ def test_a_receiver_may_say_what_it_wants_with_any_status(
 
 
 def test_a_word_that_nobody_agreed_on_changes_nothing() -> None:
-    assert judged(200, webhook_delivery="later").verdict is Verdict.TAKEN
+    assert judged(200, webhook_delivery="later").verdict is Verdict.ACCEPTED
     assert judged(500, webhook_delivery="later").verdict is Verdict.FAILED
 
 
 @pytest.mark.parametrize(
     ("verdict", "alive"),
     [
-        (Verdict.TAKEN, True),
+        (Verdict.ACCEPTED, True),
         (Verdict.UNFIT, True),
         (Verdict.ABORTED, True),
         (Verdict.GONE, False),
@@ -144,12 +144,14 @@ def test_a_word_that_nobody_agreed_on_changes_nothing() -> None:
 def test_an_endpoint_is_alive_that_decides_about_a_message(
     verdict: Verdict, *, alive: bool
 ) -> None:
-    assert Judgement(verdict).alive is alive
+    assert Judgement(verdict).endpoint_works is alive
 
 
 @pytest.mark.parametrize("verdict", Verdict)
 def test_a_refusal_is_about_one_endpoint_alone_until_others_say_so(verdict: Verdict) -> None:
-    assert Judgement(verdict).private is (verdict in {Verdict.REFUSED, Verdict.GONE})
+    assert Judgement(verdict).concerns_endpoint_alone is (
+        verdict in {Verdict.REFUSED, Verdict.GONE}
+    )
 
 
 def test_a_policy_may_retry_what_is_final_by_default() -> None:
@@ -235,11 +237,11 @@ def test_whatever_comes_back_the_judgement_makes_sense(
     headers = tuple((name, value) for name, value in told.items() if value is not None)
     found = judge(Answer(0.1, status, headers, failure=failure), DELIVERY, now=NOON, draw=0.5)
 
-    assert (found.kind is None) is (found.verdict is Verdict.TAKEN)
+    assert (found.kind is None) is (found.verdict is Verdict.ACCEPTED)
     assert found.asked is None or 0 <= found.asked <= DELIVERY.retry_after.at_most
     assert found.asked is None or found.verdict in {Verdict.HELD, Verdict.FAILED}
     if failure is None:
-        final = found.verdict not in {Verdict.TAKEN, Verdict.HELD, Verdict.FAILED}
+        final = found.verdict not in {Verdict.ACCEPTED, Verdict.HELD, Verdict.FAILED}
         assert (found.kind in FINAL) is (status is not None and final)
 
 
@@ -273,7 +275,7 @@ def ruled(  # noqa: PLR0913  what a ruling is made from
 @pytest.mark.parametrize(
     ("verdict", "state", "reason"),
     [
-        (Verdict.TAKEN, State.DELIVERED, Reason.DELIVERED),
+        (Verdict.ACCEPTED, State.DELIVERED, Reason.DELIVERED),
         (Verdict.UNFIT, State.FAILED, Reason.REFUSED),
         (Verdict.ABORTED, State.FAILED, Reason.ABORTED),
         (Verdict.GONE, State.FAILED, Reason.GONE),
@@ -463,13 +465,13 @@ def test_whatever_happens_one_attempt_counts_at_the_most_and_no_wait_is_in_the_p
     assert found.state in (LIVE if not found.counted else ENDED | {State.WAITING})
     assert found.decision
     if fault.whose is Whose.ENDPOINT and found.state in ENDED:
-        assert judgement.verdict in {Verdict.TAKEN, Verdict.UNFIT, Verdict.ABORTED, Verdict.GONE}
+        assert judgement.verdict in {Verdict.ACCEPTED, Verdict.UNFIT, Verdict.ABORTED, Verdict.GONE}
 
 
 @pytest.mark.parametrize(
     ("verdict", "reason"),
     [
-        (Verdict.TAKEN, Reason.DELIVERED),
+        (Verdict.ACCEPTED, Reason.DELIVERED),
         (Verdict.UNFIT, Reason.REFUSED),
         (Verdict.ABORTED, Reason.ABORTED),
         (Verdict.GONE, Reason.GONE),

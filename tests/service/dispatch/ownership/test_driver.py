@@ -12,9 +12,9 @@ def test_each_verb_of_a_lane_has_its_function() -> None:
         "take_turn": sending.take_turn,
         "answered": answers.take_answer,
         "tick": phases.tick,
-        "shared": phases.shared,
-        "origin_turned": phases.origin_turned,
-        "alone": phases.alone,
-        "released": phases.released,
+        "share_gate": phases.share_gate,
+        "origin_changed": phases.origin_changed,
+        "open_alone": phases.open_alone,
+        "release": phases.release,
     }
     assert all(hasattr(Lane, name) for name in functions.keys() - {"take_turn"})

@@ -103,7 +103,7 @@ async def test_a_lane_whose_number_a_failover_gave_to_another_endpoint_is_forgot
         )
         await service.dispatcher.loader.load([number])
         (lane,) = shards.lanes()
-        assert lost.left
+        assert lost.has_left
         assert lane is shards.lane(number)
         assert lane.endpoint.id == between.shaky.other.id
 
@@ -447,7 +447,7 @@ async def test_a_lane_that_the_store_does_not_know_any_more_is_let_go() -> None:
         lane = the_lane(service)
         between.shaky.has_lost = True
         await service.dispatcher.loader.load([lane.number])
-        assert lane.left
+        assert lane.has_left
         assert list(service.dispatcher.shards.lanes()) == []
         before = between.shaky.fetched
         await asyncio.sleep(30)

@@ -41,7 +41,7 @@ class FakeLane:
         self.gates = Gates()
         self.allowance = Allowance(0.0)
         self.allowance.limit(8, None)
-        self.left = self.keeps = False
+        self.has_left = self.keeps = False
         self.pumped = 0
         self.version = row.version
         self.handed: list[Due] = []
@@ -158,7 +158,7 @@ async def test_when_the_store_fails_they_are_hungry_still_but_for_who_has_left()
     table = Table()
     one, other, third = await table.lanes(3)
     await table.add(1)
-    other.left = True
+    other.has_left = True
 
     async def busy() -> None:
         await asyncio.sleep(0)
@@ -182,7 +182,7 @@ async def test_who_begins_anew_meanwhile_gets_nothing_old_and_asks_again() -> No
 
     async def rewind() -> None:
         await asyncio.sleep(0)
-        one.backlog.buffer.changed()
+        one.backlog.buffer.forget_rows()
 
     table.store.meanwhile = rewind
     await table.feed()
@@ -207,7 +207,7 @@ async def test_who_knows_an_older_endpoint_gets_nothing_before_it_has_looked_aga
     assert (other.seqs, other.pumped) == ([1, 2], 1)
     assert not table.work.hungry, "it does not ask over and over"
     late.version += 1
-    late.backlog.buffer.changed()
+    late.backlog.buffer.forget_rows()
     table.seat(late)
     await table.feed()
     assert (late.seqs, list(table.work.to_load)) == ([1, 2], [late.number])
@@ -222,7 +222,7 @@ async def test_who_was_told_of_the_change_meanwhile_need_not_look_again() -> Non
         await table.store.put(replace(APPLICATION, rate=7.0))
         await table.add(1)
         lane.version += 1
-        lane.backlog.buffer.changed()
+        lane.backlog.buffer.forget_rows()
 
     table.store.meanwhile = change
     await table.feed()

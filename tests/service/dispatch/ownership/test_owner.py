@@ -87,7 +87,7 @@ async def test_the_lanes_of_shards_that_were_lost_are_let_go_and_it_is_said(
         with caplog.at_level(logging.WARNING):
             await owner_of(service, signals).renew_once()
         assert "1 shards were lost" in caplog.text
-        assert lane.left
+        assert lane.has_left
         assert held.lease.shard not in service.dispatcher.shards.owned
 
 
@@ -109,7 +109,7 @@ async def test_a_shard_that_is_taken_anew_has_one_lane_for_each_endpoint() -> No
         after = shards.owned[service.application.shard]
         assert after.lease.epoch == before.lease.epoch + 1
         (new,) = after.lanes.values()
-        assert (old.left, new.left) == (True, False)
+        assert (old.has_left, new.has_left) == (True, False)
         await service.until_delivered(endpoint, within=60)
         assert len(service.sender.sent) == 1
 
@@ -141,7 +141,7 @@ async def test_what_lanes_know_is_written_down_before_their_shard_is_given_back(
         await owner_of(service, Signals()).leave([held])
         row = await service.store.get(Lanes(endpoint.application), endpoint.id)
         assert b"open" in row.known.pace
-        assert lane.left
+        assert lane.has_left
         assert held.lease.shard not in service.dispatcher.shards.owned
         (lease,) = await service.store.lease("another", most=1, length=SELDOM.lease)
         assert (lease.shard, lease.clean) == (held.lease.shard, True)
@@ -211,13 +211,13 @@ async def test_if_another_server_answers_all_is_read_again_although_no_call_fail
         await service.add(deliver_at=service.now() + HOUR)  # so that the lane stays
         await asyncio.sleep(10)
         (lane,) = service.dispatcher.shards.lanes()
-        before, turn = between.shaky.looked_through, lane.backlog.buffer.turn
+        before, turn = between.shaky.looked_through, lane.backlog.buffer.rewinds
         await asyncio.sleep(10)
-        assert (between.shaky.looked_through, lane.backlog.buffer.turn) == (before, turn)
+        assert (between.shaky.looked_through, lane.backlog.buffer.rewinds) == (before, turn)
         between.shaky.started_at = 2.0
         await asyncio.sleep(3)
         assert between.shaky.looked_through == before + 1
-        assert lane.backlog.buffer.turn > turn
+        assert lane.backlog.buffer.rewinds > turn
         assert "the database server was started anew" in caplog.text
 
 
@@ -292,11 +292,11 @@ async def test_shards_beyond_the_share_that_are_quiet_are_given_back_at_once() -
 async def test_to_read_everything_again_means_to_look_through_all_shards_at_once() -> None:
     async with virtual_service(limits=SELDOM) as service:
         lane, signals = await a_lane(service), Signals()
-        turn = lane.backlog.buffer.turn
+        turn = lane.backlog.buffer.rewinds
         assert lane.backlog.asleep
         owner_of(service, signals).read_all_again()
         assert signals.own.is_set()
-        assert (lane.backlog.asleep, lane.backlog.buffer.turn > turn) == (False, True)
+        assert (lane.backlog.asleep, lane.backlog.buffer.rewinds > turn) == (False, True)
         assert not any(shard.is_known for shard in service.dispatcher.shards.owned.values())
 
 
@@ -310,7 +310,7 @@ async def test_a_shard_that_is_dropped_keeps_no_lane() -> None:
         await service.dispatcher.loader.load([1])
         (lane,) = shard.lanes.values()
         owner_of(service, Signals()).drop([shard])
-        assert (lane.left, shard.lanes) == (True, {})
+        assert (lane.has_left, shard.lanes) == (True, {})
 
 
 @virtually

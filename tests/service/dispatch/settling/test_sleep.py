@@ -155,10 +155,10 @@ async def test_a_lane_whose_lease_has_ended_asks_again_only_after_the_lease_was_
         lane.backlog.asleep = False
         held.renew(service.now())
         held.lease = replace(lease, epoch=lease.epoch - 1)  # the store confirms nothing
-        turn = lane.backlog.buffer.turn
+        turn = lane.backlog.buffer.rewinds
         work.resting[lane] = None
         await sleep.sleep_once()
-        assert lane.backlog.buffer.turn == turn
+        assert lane.backlog.buffer.rewinds == turn
         assert not {lane} & {*work.resting, *work.hungry}
         assert not lane.backlog.asking
         held.lease = lease

@@ -36,9 +36,9 @@ class Buffer:
 
     __slots__ = (
         *("_again", "_buffered", "_due", "_due_from", "_early", "_fresh", "_fresh_from"),
-        *("_fresh_next", "_heard", "_left_behind", "_moments", "_ready", "_resending", "_resends"),
-        *("_since_again", "_were_busy", "_were_resending", "busy", "fifo", "lane", "next_due_at"),
-        *("read_to", "turn"),
+        *("_fresh_next", "_left_behind", "_moments", "_new_due_at", "_ready", "_resending"),
+        *("_resends", "_since_again", "_were_busy", "_were_resending", "busy", "fifo", "lane"),
+        *("next_due_at", "read_to", "rewinds"),
     )
 
     def __init__(self, lane: int, buffered: PayloadBytes, *, fifo: bool) -> None:
@@ -47,7 +47,7 @@ class Buffer:
         self._buffered = buffered
         self._resends = self._ready = self._fresh = self._due = self._early = UNREAD
         self._moments = NO_MOMENTS
-        self.turn = 0
+        self.rewinds = 0
         """Grows with every rewind: rows that were asked for before a rewind are dropped after it.
         """
         self.read_to = 0
@@ -70,7 +70,7 @@ class Buffer:
         self._fresh_next = False
         self.next_due_at: float | None = None
         """The earliest due time of the deliveries that wait in the store for a due time."""
-        self._heard: float | None = None
+        self._new_due_at: float | None = None
         """The same for deliveries that got their due time after the store was last asked."""
         self._due_from = LONG_AGO
         """No row that is due is sent before this time."""
@@ -85,27 +85,27 @@ class Buffer:
 
     def rewind(self) -> None:
         """Drop the rows at hand and read all streams again: rows may have been left behind."""
-        self.turn += 1
+        self.rewinds += 1
         self.read_to = 0
         self._left_behind = False
         for reading in (self._resends, self._ready, self._fresh, self._due, self._early):
-            self._gone(reading.rows)
+            self._count_out(reading.rows)
         self._resends = self._ready = self._due = self._early = UNREAD
         self._fresh = UNREAD if self._fresh_from is None else Reading(seq=self._fresh_from - 1)
 
-    def changed(self) -> None:
+    def forget_rows(self) -> None:
         """Forget all rows that are not in flight: others may have changed them.
 
         The moments of rows that wait for one are remembered.
         """
         for _, _, row in self._moments.waiting:
-            self._free(row)
-            self._gone((row,))
+            self._mark_free(row)
+            self._count_out((row,))
         self._moments = self._moments.forget()
         self.next_due_at = None
         self.rewind()
 
-    def came_back(self, added: int) -> None:
+    def set_fresh_after(self, added: int) -> None:
         """Treat deliveries after the first `added` ones as fresh: the endpoint is back, or down.
 
         All others are the backlog.
@@ -116,13 +116,13 @@ class Buffer:
 
     def read_on(self) -> None:
         """Read on: deliveries may have been added since the last ones were read."""
-        self._ready, self._fresh = self._ready.again(), self._fresh.again()
+        self._ready, self._fresh = self._ready.reopened(), self._fresh.reopened()
 
     def all_read(self) -> bool:
         """Return whether all rows that may be sent now were read, as far as is known."""
-        return self.ready_read() and self._due.all_read
+        return self.all_ready_read() and self._due.all_read
 
-    def ready_read(self) -> bool:
+    def all_ready_read(self) -> bool:
         """Return whether all rows were read that do not wait for a due time."""
         read = self._resends.all_read and self._ready.all_read
         return read and (self._fresh_from is None or self._fresh.all_read)
@@ -161,14 +161,14 @@ class Buffer:
         nothing = not (self._ready.rows or self._fresh.rows or self._due.rows or self._early.rows)
         return phase is OPEN and self._ready.all_read and nothing
 
-    def ask(self) -> None:
+    def remember_busy(self) -> None:
         """Remember which rows are busy while the store is asked.
 
         Its answer may have them as they were, although they are settled when it arrives.
         """
         self._were_busy = dict(self.busy) if self.busy else NOTHING
         self._were_resending = self._resending
-        self._heard = None
+        self._new_due_at = None
 
     # --- Taking ---------------------------------------------------------------------------------
 
@@ -197,22 +197,22 @@ class Buffer:
         """Take over resends. The store returns each of them until it is settled."""
         at_hand = {row.resend for row in self._resends.rows}
         known = self._resending | self._were_resending | at_hand
-        kept = self._kept([row for row in rows if row.resend not in known])
+        kept = self._count_in([row for row in rows if row.resend not in known])
         # Resends are always read from the first one. If all returned ones are known already, it is
         # no use to ask again before one of them is settled, which reads everything again.
-        self._resends = self._resends.on(rows, kept, all_read=all_read or not kept)
+        self._resends = self._resends.read_on(rows, kept, all_read=all_read or not kept)
 
     def _take_ready(self, rows: Sequence[Due], *, fresh: bool, all_read: bool) -> None:
         """Take over rows that may be sent at once: fresh ones, or the backlog."""
         free = [row for row in rows if self._is_free(row)]
-        kept = self._kept(self._not_put_off(free) if self._moments.known else free)
+        kept = self._count_in(self._not_put_off(free) if self._moments.known else free)
         if fresh:
-            self._fresh = self._fresh.on(rows, kept, all_read=all_read)
+            self._fresh = self._fresh.read_on(rows, kept, all_read=all_read)
             return
-        self._ready = self._ready.on(rows, kept, all_read=all_read)
+        self._ready = self._ready.read_on(rows, kept, all_read=all_read)
         if all_read and self._fresh_from is not None and not self._moments.waiting:
             # The backlog is read to its end: from here on, backlog and fresh rows are one stream.
-            self._ready = self._fresh.behind(self._ready)
+            self._ready = self._fresh.with_older(self._ready)
             self._fresh, self._fresh_from = UNREAD, None
 
     def _not_put_off(self, rows: Sequence[Due]) -> list[Due]:
@@ -224,15 +224,15 @@ class Buffer:
         self._moments = self._moments.recall({(row.seq, row.message) for row in rows})
         for row in rows:
             if (row.seq, row.message) in known:
-                self.later(row, known[row.seq, row.message])
+                self.send_at(row, known[row.seq, row.message])
         return [row for row in rows if self.busy.get(row.seq) != row.message]
 
     def _take_due(self, rows: Sequence[Due], *, all_read: bool) -> None:
         """Take over rows whose due time has come."""
-        kept = self._kept([row for row in rows if self._is_free(row)])
-        self._due = self._due.on(rows, kept, all_read=all_read)
-        if self._heard is not None:  # the store may have looked before that, or the row was busy
-            self.due_at(self._heard)
+        kept = self._count_in([row for row in rows if self._is_free(row)])
+        self._due = self._due.read_on(rows, kept, all_read=all_read)
+        if self._new_due_at is not None:  # the store may have looked before, or the row was busy
+            self.note_due_at(self._new_due_at)
 
     def _take_early(self, rows: Sequence[Due], *, all_read: bool) -> None:
         """Take over rows that are not due yet."""
@@ -244,14 +244,14 @@ class Buffer:
             return
         at_hand = {row.seq for row in self._early.rows}
         free = [row for row in rows if self._is_free(row) and row.seq not in at_hand]
-        self._early = self._early.on(rows, self._kept(free), all_read=all_read)
+        self._early = self._early.read_on(rows, self._count_in(free), all_read=all_read)
         self._left_behind = self._left_behind or bool(rows)
 
     def _take_head(self, row: Due) -> None:
         """Make a row the next one to be sent, also before other rows that are due."""
-        self._gone(twin for twin in self._due.rows if twin.seq == row.seq)
+        self._count_out(twin for twin in self._due.rows if twin.seq == row.seq)
         self._due = self._due.without(row.seq)
-        self.later(row, row.due_at or 0.0)
+        self.send_at(row, row.due_at or 0.0)
 
     def _is_free(self, row: Due) -> bool:
         """Return whether a row that the store returned is not busy, and was not when asked for."""
@@ -259,13 +259,13 @@ class Buffer:
 
     # --- Keeping --------------------------------------------------------------------------------
 
-    def is_busy(self, row: Due) -> None:
+    def mark_busy(self, row: Due) -> None:
         """Mark a row as busy: it is not handed out meanwhile."""
         self.busy = put(self.busy, row.seq, row.message)
         if self._again:
             self._again -= {row.seq}
 
-    def goes_again(self, row: Due) -> None:
+    def mark_again(self, row: Due) -> None:
         """Mark a row that is being settled and is sent again in a moment: the lane is not idle."""
         if self.busy.get(row.seq) == row.message:
             self._again |= {row.seq}
@@ -275,53 +275,53 @@ class Buffer:
 
         The rewind drops the row as it was before, if it is at hand.
         """
-        self.is_busy(row)
+        self.mark_busy(row)
         self.rewind()
 
-    def _free(self, row: Due) -> None:
+    def _mark_free(self, row: Due) -> None:
         """Mark a row as not busy, unless another message has its number by now."""
         if self.busy.get(row.seq) == row.message:
             self.busy = without(self.busy, row.seq)
             if self._again:
                 self._again -= {row.seq}
 
-    def later(self, row: Due, at: float) -> None:
+    def send_at(self, row: Due, at: float) -> None:
         """Have a row sent again at this time, from memory if there is room for it."""
         if self._moments.full and not self.fifo:
-            self.behind(row)
+            self.leave_behind(row)
             return
-        self.is_busy(row)
-        self._kept((row,))
+        self.mark_busy(row)
+        self._count_in((row,))
         self._moments = self._moments.add(row, at)
 
-    def behind(self, row: Due) -> None:
+    def leave_behind(self, row: Due) -> None:
         """Leave a row that is still ready to the next rewind.
 
         In an ordered lane it goes before all rows that were read since: all are read again at once.
         """
-        self._free(row)
+        self._mark_free(row)
         if self.fifo:
             self.rewind()
         else:
             self._left_behind = True
 
-    def due_at(self, at: float) -> None:
+    def note_due_at(self, at: float) -> None:
         """Take note that a row waits in the store for this due time.
 
         If rows with later due times were read already, this one was skipped as busy, and only a
         rewind finds it.
         """
-        self._heard = at if self._heard is None else min(at, self._heard)
+        self._new_due_at = at if self._new_due_at is None else min(at, self._new_due_at)
         self._left_behind = self._left_behind or at <= self._due.due_at
         if self.next_due_at is None or at < self.next_due_at:
             self.next_due_at = at
 
-    def _kept(self, rows: Sequence[Due]) -> Rows:
+    def _count_in(self, rows: Sequence[Due]) -> Rows:
         """Count the bytes of rows that are in memory from now on; return the rows."""
         self._buffered.add(_size(rows))
         return tuple(rows)
 
-    def _gone(self, rows: Iterable[Due]) -> None:
+    def _count_out(self, rows: Iterable[Due]) -> None:
         """Subtract the bytes of rows that leave memory."""
         self._buffered.remove(_size(rows))
 
@@ -332,17 +332,17 @@ class Buffer:
         if self._resends.rows:
             asked, self._resends = self._resends.first()
             self._resending |= {asked.resend}
-            return self._out(asked)
+            return self._hand_out(asked)
         row = self._head(now, phase) if self.fifo else self._any(now, phase)
         if row is None:
             return None
-        self.is_busy(row)
+        self.mark_busy(row)
         if self._early.rows:  # the row may have been read before it was due as well
-            self._gone(twin for twin in self._early.rows if twin.seq == row.seq)
+            self._count_out(twin for twin in self._early.rows if twin.seq == row.seq)
             self._early = self._early.without(row.seq)
-        return self._out(row)
+        return self._hand_out(row)
 
-    def _out(self, row: Due) -> Due:
+    def _hand_out(self, row: Due) -> Due:
         self._buffered.remove(len(row.payload or b""))
         return row
 
@@ -400,11 +400,11 @@ class Buffer:
     def put_off(self, row: Due, until: float) -> None:
         """Have a due row wait until this time; without room for it, all due rows wait."""
         if not self._moments.full:
-            self.later(row, until)
+            self.send_at(row, until)
             return
-        self._free(row)
-        self._kept((row,))
-        self._due = self._due.back(row)
+        self._mark_free(row)
+        self._count_in((row,))
+        self._due = self._due.put_back(row)
         self._due_from = until
 
     def done(self, row: Due) -> None:
@@ -412,7 +412,7 @@ class Buffer:
         if row.resend:
             self._resending -= {row.resend}
         else:
-            self._free(row)
+            self._mark_free(row)
 
     # --- Looking ahead --------------------------------------------------------------------------
 
@@ -423,14 +423,14 @@ class Buffer:
         due = len(self._due.rows) if now >= self._due_from else 0
         return len(self._resends.rows) + due + len(self._ready.rows) + len(self._fresh.rows)
 
-    def new_run_low(self, few: int) -> bool:
+    def ready_runs_low(self, few: int) -> bool:
         """Return whether few ready rows are at hand although the store may have more.
 
         Then nearly all rows at hand are sent again, and ready ones should go before them.
         """
         return not self._ready.all_read and len(self._ready.rows) <= few
 
-    def next_in(self, now: float, phase: Phase) -> bool:
+    def has_ripe_or_early(self, now: float, phase: Phase) -> bool:
         """Return whether a row can go now whose moment has come, or an early one as a probe."""
         if self._moments.next_at <= now:
             return True
@@ -446,7 +446,7 @@ class Buffer:
             at = min(at, max(self.next_due_at, self._due_from))
         return at
 
-    def turn_back(self, phase: Phase) -> bool:
+    def rewind_if_left_behind(self, phase: Phase) -> bool:
         """Rewind if rows were left behind and all others are read; return whether it did.
 
         At a pace it does not wait for rows that are due: there may be more of them without end.
@@ -455,12 +455,12 @@ class Buffer:
             return False
         if phase is PACED and not self.fifo:
             ready = self._resends.rows or self._ready.rows or self._fresh.rows
-            if ready or not self.ready_read():
+            if ready or not self.all_ready_read():
                 return False
-        elif self._waits() or not self.all_read():
+        elif self._has_rows() or not self.all_read():
             return False
         if phase is OPEN:  # all rows that were read have failed: those after them are fresh
-            self.came_back(max(self._ready.seq, self._fresh.seq))
+            self.set_fresh_after(max(self._ready.seq, self._fresh.seq))
         else:
             self.rewind()
         return True
@@ -472,10 +472,10 @@ class Buffer:
 
     def idle(self) -> bool:
         """Return whether there is no row to send now or in a moment, besides those in flight."""
-        waits = self._waits() or self._moments.waiting or self._left_behind
+        waits = self._has_rows() or self._moments.waiting or self._left_behind
         return self.all_read() and not waits and not self._again
 
-    def _waits(self) -> bool:
+    def _has_rows(self) -> bool:
         return bool(self._resends.rows or self._due.rows or self._ready.rows or self._fresh.rows)
 
 

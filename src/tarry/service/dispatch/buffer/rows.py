@@ -46,7 +46,7 @@ class Reading(Struct, frozen=True, gc=False):  # it holds only rows, so there ca
             due_after=self.due_at,
         )
 
-    def on(self, read: Sequence[Due], kept: Rows, *, all_read: bool) -> "Reading":
+    def read_on(self, read: Sequence[Due], kept: Rows, *, all_read: bool) -> "Reading":
         """Return the reading after the rows in `read`, with those in `kept` added to be sent."""
         if read:
             last = read[-1]
@@ -55,7 +55,7 @@ class Reading(Struct, frozen=True, gc=False):  # it holds only rows, so there ca
             return EMPTY
         return Reading(self.rows, self.due_at, self.seq, all_read)
 
-    def again(self) -> "Reading":
+    def reopened(self) -> "Reading":
         """Return the reading as not read to its end: the store may have more rows by now."""
         return Reading(self.rows, self.due_at, self.seq) if self.all_read else self
 
@@ -64,11 +64,11 @@ class Reading(Struct, frozen=True, gc=False):  # it holds only rows, so there ca
         rows = self.rows
         return rows[0], Reading(rows[1:], self.due_at, self.seq, self.all_read)
 
-    def behind(self, older: "Reading") -> "Reading":
+    def with_older(self, older: "Reading") -> "Reading":
         """Return the reading with the rows of an older one before its own."""
         return Reading(older.rows + self.rows, self.due_at, self.seq, self.all_read)
 
-    def back(self, row: Due) -> "Reading":
+    def put_back(self, row: Due) -> "Reading":
         """Return the reading with a row put back in front."""
         return Reading((row, *self.rows), self.due_at, self.seq, self.all_read)
 

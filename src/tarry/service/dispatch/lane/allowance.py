@@ -92,13 +92,13 @@ class Allowance:
 
     __slots__ = (
         *("_counted", "_failed_at", "_latency", "_sends", "_sent_at", "_unanswered_since"),
-        *("failing", "fifo_from", "in_flight", "most", "rate", "trust"),
+        *("failures_in_a_row", "fifo_from", "in_flight", "most", "rate", "trust"),
     )
 
     def __init__(self, fifo_from: float) -> None:
         self.in_flight = 0
         self.most = self.trust = FIRST
-        self.failing = 0
+        self.failures_in_a_row = 0
         """How many attempts have failed in a row."""
         self.rate = NO_SPACING
         self._latency = 0.0
@@ -124,12 +124,12 @@ class Allowance:
 
     def start_over(self) -> None:
         """Forget earlier results: the endpoint has moved to another origin."""
-        self.failing, self.trust, self._latency = 0, FIRST, 0.0
+        self.failures_in_a_row, self.trust, self._latency = 0, FIRST, 0.0
         self._unanswered_since = math.inf
 
-    def failed_before(self, failures: int) -> None:
+    def take_over_failures(self, failures: int) -> None:
         """Take over the number of failures in a row from the last owner of the lane."""
-        self.failing = failures
+        self.failures_in_a_row = failures
 
     def sent(self, now: float) -> None:
         """Count a request that goes out."""
@@ -150,14 +150,14 @@ class Allowance:
 
         Only such answers count for its latency: timeouts say nothing about it.
         """
-        self.failing = 0
+        self.failures_in_a_row = 0
         self._latency += WEIGHT * (took - self._latency)
         self.trust = min(self.trust + 1, self.most)
 
     def failed(self, now: float, *, by_chance: bool) -> None:
         """Halve the requests in flight after a second failure in a row, unless it is by chance."""
-        self.failing, self._failed_at = self.failing + 1, now
-        if self.failing > 1 and not by_chance:
+        self.failures_in_a_row, self._failed_at = self.failures_in_a_row + 1, now
+        if self.failures_in_a_row > 1 and not by_chance:
             self.trust = max(1, self.trust // 2)
 
     @property
@@ -188,7 +188,7 @@ class Allowance:
         """Return whether an attempt failed since then."""
         return self._failed_at >= time
 
-    def together(self, phase: Phase) -> int:
+    def most_in_flight(self, phase: Phase) -> int:
         """Return how many requests may be in flight while the gate is in this phase."""
         return min(self.most, self.trust) if phase is CLOSED else self.most
 
@@ -200,7 +200,7 @@ class Allowance:
                 # Requests sent together would be answered together, and delay other lanes' answers.
                 spread = min(self._latency / (2 * together), WIDEST)
                 free_at = max(free_at, self._sent_at + spread)
-            if self.failing >= RULE.failures:
+            if self.failures_in_a_row >= RULE.failures:
                 # The gate is about to open: requests sent until then would most likely fail.
                 free_at = max(free_at, self._failed_at + RULE.tick)
         return max(free_at, self.fifo_from) if fifo else free_at

@@ -13,9 +13,14 @@ from tarry.service.dispatch.lane import phases, sending
 from tarry.service.dispatch.lane.attempt import PendingAttempt, settlement
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.limits.gate import RULE
-from tarry.service.dispatch.origins.answers import answered, count_refusal, saw_failure, spares
+from tarry.service.dispatch.origins.answers import (
+    count_failure,
+    count_refusal,
+    evaluate_answer,
+    spares,
+)
 from tarry.service.dispatch.outcomes.judge import (
-    TAKEN,
+    ACCEPTED,
     Fault,
     Judgement,
     Ruling,
@@ -80,7 +85,7 @@ def _ruling(
     lane: Lane, pending: PendingAttempt, judgement: Judgement, *, now: float, draw: float
 ) -> Ruling:
     """Decide what becomes of the delivery, and remember it if it has not ended."""
-    if pending.url != lane.endpoint.url and judgement.private:
+    if pending.url != lane.endpoint.url and judgement.concerns_endpoint_alone:
         # The old URL refused the message. The endpoint's new URL was not asked yet.
         judgement = replace(judgement, verdict=Verdict.FAILED)
     due = lane.blame.refunded(pending.due)
@@ -97,7 +102,7 @@ def _ruling(
         )
     lane.blame.remember(due, judgement.verdict, ruling, now)
     if ruling.pause is not None:
-        lane.backlog.buffer.goes_again(due)
+        lane.backlog.buffer.mark_again(due)
     return ruling
 
 
@@ -113,10 +118,10 @@ def _fault(lane: Lane, due: Due, judgement: Judgement, now: float) -> Fault:
 
 def _report(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> None:
     """Report an answer to the gate, the origin and the endpoint's record."""
-    if lane.left or pending.url != lane.endpoint.url:
+    if lane.has_left or pending.url != lane.endpoint.url:
         # The lane has another owner now, or the answer says nothing about the endpoint's new URL.
-        _lose(pending)
-    elif judgement.alive:
+        _count_for_no_gate(pending)
+    elif judgement.endpoint_works:
         _report_success(lane, pending, judgement, now)
     else:
         _report_failure(lane, pending, judgement, now)
@@ -126,11 +131,11 @@ def _report_success(lane: Lane, pending: PendingAttempt, judgement: Judgement, n
     """Report that the endpoint works, whether it accepted this message or not."""
     gates, gate, leader = lane.gates, pending.gate, lane.gates.group.leader
     epoch = _epoch(lane, pending, now)
-    if judgement.verdict is TAKEN:
-        lane.write(lane.record.taken(gates.own.pace, now))
+    if judgement.verdict is ACCEPTED:
+        lane.write(lane.record.accepted(gates.own.pace, now))
     lane.blame.succeeded(pending.due, pending.sent_at)
     if gate.phase is CLOSED:
-        gates.group.add_success(lane.allowance.failing)
+        gates.group.add_success(lane.allowance.failures_in_a_row)
     took = now - pending.sent_at
     lane.allowance.passed(took)
     is_alone = gate is gates.own and not leader.shared
@@ -142,7 +147,7 @@ def _report_success(lane: Lane, pending: PendingAttempt, judgement: Judgement, n
     if is_alone:
         leader.passed(now)
     elif gate is not gates.own:
-        answered(leader, lane, judgement, now)
+        evaluate_answer(leader, lane, judgement, now)
         return
     if gate.phase is OPEN:
         lane.tick(now)  # the ruling on this delivery depends on the gate's phase
@@ -170,19 +175,19 @@ def _report_failure(lane: Lane, pending: PendingAttempt, judgement: Judgement, n
     if failures is not None:  # the failure is not the message's own
         lane.allowance.failed(now, by_chance=gates.own.fails_by_chance)
         lane.record.failed(now)
-        lane.look_after(now)
+        lane.warn_or_park(now)
     if judgement.verdict is Verdict.HELD:
         _hold(lane, pending, judgement.held_until, now)
     if _has_left(lane, pending):
         return
-    _tell_gate(lane, pending, judgement, failures, now)
+    _report_to_gate(lane, pending, judgement, failures, now)
     if gate is gates.own:
         if failures:
             _own_gate_failed(lane, judgement, now)
     elif failures is None:
         group.leader.serve()
     else:
-        answered(group.leader, lane, judgement, now)
+        evaluate_answer(group.leader, lane, judgement, now)
         _go_apart_if_alone(lane, judgement, now)
 
 
@@ -191,17 +196,17 @@ def _has_left(lane: Lane, pending: PendingAttempt) -> bool:
     gates, gate = lane.gates, pending.gate
     if gate is gates.current or gate is gates.shared:
         return False
-    _lose(pending)
+    _count_for_no_gate(pending)
     return True
 
 
-def _lose(pending: PendingAttempt) -> None:
+def _count_for_no_gate(pending: PendingAttempt) -> None:
     """Count an answer for no gate, and let the lanes go on that waited for it."""
     pending.gate.lost()
     pending.origin.serve()
 
 
-def _tell_gate(
+def _report_to_gate(
     lane: Lane,
     pending: PendingAttempt,
     judgement: Judgement,
@@ -224,14 +229,14 @@ def _tell_gate(
 
 def _disable(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> None:
     """Disable the endpoint: it does not want any more messages."""
-    lane.stand(Standing.DISABLED, "the receiver said so", now)
+    lane.set_standing(Standing.DISABLED, "the receiver said so", now)
     leader = lane.gates.group.leader
     if pending.gate is leader.gate:  # the other lanes of the origin wait for this answer
         pending.gate.lost()
         count_refusal(leader, lane)
-        answered(leader, lane, judgement, now)
+        evaluate_answer(leader, lane, judgement, now)
     else:
-        _lose(pending)
+        _count_for_no_gate(pending)
 
 
 def _failures(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> int | None:
@@ -242,7 +247,7 @@ def _failures(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: fl
         judgement.verdict,
         phase=gate.phase,
         shared=gate is not lane.gates.own,
-        in_a_row=lane.allowance.failing,
+        in_a_row=lane.allowance.failures_in_a_row,
         accepted_at=lane.record.accepted_at,
         now=now,
     )
@@ -256,8 +261,8 @@ def _own_gate_failed(lane: Lane, judgement: Judgement, now: float) -> None:
     """Follow up on a failure at the lane's own gate: it or the origin's may open."""
     gate, leader = lane.gates.own, lane.gates.group.leader
     if not leader.shared:
-        saw_failure(leader, lane, unreachable=judgement.unreachable, now=now)
-    completes_row = lane.allowance.failing == RULE.failures
+        count_failure(leader, lane, unreachable=judgement.unreachable, now=now)
+    completes_row = lane.allowance.failures_in_a_row == RULE.failures
     # An endpoint refuses nothing by chance, and does not fail by chance if it does not answer.
     if completes_row and not (lane.blame.refusals or lane.allowance.is_unanswered):
         gate.assume(lane.gates.group.history)
@@ -305,7 +310,7 @@ def _hold(lane: Lane, pending: PendingAttempt, until: float | None, now: float) 
         if until > lane.gates.own.pace.held_until:
             lane.gates.own.hold(until)
             lane.save(now)  # the next owner of the lane has to wait as well
-    phases.replay(lane, now)
+    phases.pace_backlog(lane, now)
 
 
 # --- After the outcome was written --------------------------------------------------------------
@@ -315,10 +320,10 @@ def take_settlement(
     lane: Lane, due: Due, made: Settlement | Resent, *, done: bool, now: float
 ) -> None:
     """Go on after an outcome was written, or was rejected because the delivery had changed."""
-    lane.wrote()
+    lane.count_written()
     if not done:
         lane.context.counters.count_stale()
-    if lane.left:
+    if lane.has_left:
         return
     buffer = lane.backlog.buffer
     if isinstance(made, Resent):
@@ -326,7 +331,7 @@ def take_settlement(
         lane.work.load([lane.number])  # the resend may have created the delivery
     elif not done:
         lane.work.check_leases()
-        buffer.behind(due)
+        buffer.leave_behind(due)
     elif made.state in ENDED:
         _end_delivery(lane, due, made, now)
     else:
@@ -334,7 +339,7 @@ def take_settlement(
     if not lane.backlog.asleep and (lane.in_flight or lane.gates.phase is OPEN):
         buffer.read_on()
     if done and isinstance(made, Settlement):
-        lane.write(lane.record.of_delivery(lane.endpoint, due.message, made, now))
+        lane.write(lane.record.notice_of_delivery(lane.endpoint, due.message, made, now))
     phases.refund(lane, now)
 
 
@@ -346,11 +351,11 @@ def _end_delivery(lane: Lane, due: Due, made: Settlement, now: float) -> None:
         lane.context.counters.count_delivered()
     elif made.state is FAILED:
         lane.context.counters.count_failed()
-        if lane.allowance.failing:  # save the row of failures: the lane may soon be at rest
+        if lane.allowance.failures_in_a_row:  # save them: the lane may soon be at rest
             lane.save(now)
         if lane.endpoint.fifo and lane.endpoint.blocking:
             why = f"its first delivery failed: {made.reason}"
-            lane.stand(Standing.PAUSED, why, now)
+            lane.set_standing(Standing.PAUSED, why, now)
 
 
 def _send_again(lane: Lane, due: Due, made: Settlement, now: float) -> None:
@@ -358,11 +363,11 @@ def _send_again(lane: Lane, due: Due, made: Settlement, now: float) -> None:
     buffer, at = lane.backlog.buffer, made.due_at
     if not buffer.fifo and made.state is State.WAITING and at is not None:
         buffer.done(due)
-        buffer.due_at(at)
+        buffer.note_due_at(at)
         return
     pause = lane.blame.pause(due)
     if due.payload is None or not (buffer.fifo or pause is not None):
-        buffer.behind(due)
+        buffer.leave_behind(due)
         return
     tried = made.attempt is not None
     row = replace(
@@ -373,4 +378,4 @@ def _send_again(lane: Lane, due: Due, made: Settlement, now: float) -> None:
         due_at=at,
         stream=Stream.READY,
     )
-    buffer.later(row, now + (pause or 0.0) if at is None else at)
+    buffer.send_at(row, now + (pause or 0.0) if at is None else at)

@@ -59,7 +59,7 @@ class Backlog:
         """Remember that rows are to be read."""
         self.asking = True
 
-    def answered(self, added: int) -> None:
+    def fetched(self, added: int) -> None:
         """Mark that rows were read, and take over how many deliveries were ever added."""
         self.asking = False
         self._added = max(self._added, added)
@@ -68,15 +68,15 @@ class Backlog:
         """Have the next read start with a mark: deliveries added after it are fresh."""
         self.marks_fresh = True
 
-    def marked(self, added: int | None) -> None:
+    def set_mark(self, added: int | None) -> None:
         """Set the mark: deliveries after the first `added` ones are fresh."""
         self.marks_fresh = False
-        self.buffer.came_back(self._added if added is None else added)
+        self.buffer.set_fresh_after(self._added if added is None else added)
 
     def start_over(self) -> None:
         """Forget the rows in memory, and read everything again."""
         self.asleep = False
-        self.buffer.changed()
+        self.buffer.forget_rows()
 
     def fall_asleep(self) -> None:
         """Mark the lane as asleep: the store agreed, and wakes it when there is more to read."""

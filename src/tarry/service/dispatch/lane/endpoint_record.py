@@ -52,20 +52,20 @@ class EndpointRecord:
         since = self.known.failing_since
         return math.inf if since is None else since
 
-    def taken(self, pace: Pace, now: float) -> Change | None:
+    def accepted(self, pace: Pace, now: float) -> Change | None:
         """Record a delivery that the endpoint accepted."""
         self.accepted_at = now
         if self.known.failures:
             self.known = after_success(self.known, now)
-            return self.saved(pace, now)
+            return self.save(pace, now)
         # It counts from the last save, not from when the lane was loaded: lanes may rest soon.
-        return self.saved(pace, now) if now - self._recorded_at > SAVED_EVERY else None
+        return self.save(pace, now) if now - self._recorded_at > SAVED_EVERY else None
 
     def failed(self, now: float) -> None:
         """Record a failed attempt."""
         self.known = after_failure(self.known, now)
 
-    def due(self, endpoint: Endpoint, pace: Pace, now: float) -> Change | None:
+    def warn_or_park(self, endpoint: Endpoint, pace: Pace, now: float) -> Change | None:
         """Return the change that warns the owner, or parks the endpoint, once it is time."""
         if endpoint.standing is not Standing.ENABLED:
             return None
@@ -78,12 +78,12 @@ class EndpointRecord:
         facts: dict[str, str | float | None] = {"since": self.known.failing_since}
         if stage >= 1:
             facts["why"] = "nothing was taken for too long"
-            return self.stood(endpoint, Standing.PARKED, pace, now, facts)
+            return self.change_standing(endpoint, Standing.PARKED, pace, now, facts)
         facts["share"] = stage
         notice = self._note(endpoint.application, endpoint.id, "endpoint.failing", now, facts)
-        return replace(self.saved(pace, now), notices=(notice,))
+        return replace(self.save(pace, now), notices=(notice,))
 
-    def stood(
+    def change_standing(
         self,
         endpoint: Endpoint,
         standing: Standing,
@@ -94,13 +94,13 @@ class EndpointRecord:
         """Return the change that gives the endpoint a new standing and notifies its owner."""
         kind = "endpoint.paused" if standing is Standing.PAUSED else "endpoint.disabled"
         notice = self._note(endpoint.application, endpoint.id, kind, now, facts)
-        return replace(self.saved(pace, now), standing=standing, notices=(notice,))
+        return replace(self.save(pace, now), standing=standing, notices=(notice,))
 
-    def of_delivery(
+    def notice_of_delivery(
         self, endpoint: Endpoint, message: str, made: Settlement, now: float
     ) -> Change | None:
         """Return the notice to the owner that a delivery failed, keeps failing, or recovered."""
-        kind = news_of(made)
+        kind = notice_kind(made)
         if kind is None:
             return None
         facts: dict[str, str | float | None] = {"message": message, "reason": made.reason}
@@ -109,14 +109,14 @@ class EndpointRecord:
         notice = self._note(endpoint.application, endpoint.id, kind, now, facts)
         return Change(lane=self._lane, epoch=self._epoch, at=now, notices=(notice,))
 
-    def saved(self, pace: Pace, now: float) -> Change:
+    def save(self, pace: Pace, now: float) -> Change:
         """Return the change that saves what is known now."""
         self._recorded_at = self.accepted_at
         accepted_at = None if self.accepted_at == LONG_AGO else self.accepted_at
         known = replace(self.known, pace=write_pace(pace), accepted_at=accepted_at)
         return Change(lane=self._lane, epoch=self._epoch, at=now, known=known)
 
-    def moved(self, origin: str) -> bool:
+    def set_origin(self, origin: str) -> bool:
         """Set the origin; return whether it is another one, whose failures start from zero."""
         if self.known.origin == origin:
             return False
@@ -124,7 +124,7 @@ class EndpointRecord:
         return True
 
 
-def news_of(made: Settlement) -> str | None:
+def notice_kind(made: Settlement) -> str | None:
     """Return the kind of notice that a settlement causes, if any."""
     if made.state is FAILED:
         return "message.attempt.exhausted" if made.reason in TOLD else None
@@ -137,7 +137,7 @@ def news_of(made: Settlement) -> str | None:
     return None
 
 
-def stands(endpoint: Endpoint, change: Change) -> Endpoint:
+def with_standing(endpoint: Endpoint, change: Change) -> Endpoint:
     """Return the endpoint with its standing after a change."""
     return endpoint if change.standing is None else endpoint.stand(change.standing, change.at)
 

@@ -26,7 +26,7 @@ from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.allowance import Allowance, LaneGates
 from tarry.service.dispatch.lane.attempt import LaneConfig, PendingAttempt
 from tarry.service.dispatch.lane.backlog import Backlog
-from tarry.service.dispatch.lane.endpoint_record import EndpointRecord, stands
+from tarry.service.dispatch.lane.endpoint_record import EndpointRecord, with_standing
 from tarry.service.dispatch.limits.gate import RULE, Gate, read_pace
 from tarry.service.dispatch.limits.shared import TenantRate
 from tarry.service.dispatch.origins.origin import Origin
@@ -52,10 +52,10 @@ class Driver(Struct, frozen=True):
     take_turn: "Callable[[Lane], None]"
     answered: "Callable[[Lane, PendingAttempt, Answer], None]"
     tick: "Callable[[Lane, float], bool]"
-    shared: "Callable[[Lane, float], None]"
-    origin_turned: "Callable[[Lane, Phase, float], None]"
-    alone: "Callable[[Lane, float, float | None, float | None], None]"
-    released: "Callable[[Lane, float], None]"
+    share_gate: "Callable[[Lane, float], None]"
+    origin_changed: "Callable[[Lane, Phase, float], None]"
+    open_alone: "Callable[[Lane, float, float | None, float | None], None]"
+    release: "Callable[[Lane, float], None]"
 
 
 class Lane:
@@ -65,9 +65,9 @@ class Lane:
     """
 
     __slots__ = (
-        *("_driver", "_refused", "_stood_at", "allowance", "backlog", "blame", "config", "context"),
-        *("endpoint", "gates", "held", "left", "number", "record", "tenant", "tenant_rate"),
-        *("unsettled", "version", "wake_at", "work"),
+        *("_driver", "_refused", "_stopped_at", "allowance", "backlog", "blame", "config"),
+        *("context", "endpoint", "gates", "has_left", "held", "number", "record", "tenant"),
+        *("tenant_rate", "unsettled", "version", "wake_at", "work"),
     )
 
     def __init__(  # noqa: PLR0913  the parts that a lane connects
@@ -88,12 +88,12 @@ class Lane:
         self.number, self.tenant = row.lane, intern(row.endpoint.application)
         self.version = row.version
         self.unsettled = self._refused = 0
-        self._stood_at = -1
+        self._stopped_at = -1
         """The version of the endpoint at which this worker stopped it: see `change`."""
-        self.left = False
+        self.has_left = False
         self.wake_at = math.inf
         self.record = EndpointRecord(row, context.parking, context.note, epoch=self.epoch)
-        moved = self.record.moved(config.origin)
+        moved = self.record.set_origin(config.origin)
         pace = read_pace(b"" if moved else row.known.pace, now=now)
         self.gates = LaneGates(Gate(pace, context.draw), group)
         self.backlog = Backlog(row, context.buffered)
@@ -103,9 +103,9 @@ class Lane:
         self.allowance = Allowance(held.since + config.timeout if lost else LONG_AGO)
         self.endpoint, self.config = row.endpoint, config
         self._fit(row.endpoint, config)
-        self._go_on(0 if moved else row.known.failures, now)
+        self._take_over(0 if moved else row.known.failures, now)
 
-    def _go_on(self, failures: int, now: float) -> None:
+    def _take_over(self, failures: int, now: float) -> None:
         """Go on where the last owner of the lane stopped."""
         own = self.gates.own
         if own.phase is Phase.PACED:
@@ -115,8 +115,8 @@ class Lane:
         elif own.phase is Phase.CLOSED and failures >= RULE.failures:
             own.open(now, max(1, self.waiting()))
         elif own.phase is Phase.CLOSED and failures:
-            self.allowance.failed_before(failures)
-            own.failed_before(failures)
+            self.allowance.take_over_failures(failures)
+            own.take_over_failures(failures)
         if own.phase is Phase.PACED:
             self.work.tick(self)
 
@@ -163,7 +163,7 @@ class Lane:
     @property
     def is_at_work(self) -> bool:
         """Whether the lane may send at all."""
-        if self.left or self.held.is_leaving:
+        if self.has_left or self.held.is_leaving:
             return False
         return self.endpoint.standing is ENABLED
 
@@ -199,7 +199,7 @@ class Lane:
         If this worker stopped the endpoint, a row that was read before that was written does not
         enable it again.
         """
-        is_old = row.version <= self._stood_at
+        is_old = row.version <= self._stopped_at
         standing = self.endpoint.standing if is_old else row.endpoint.standing
         self._fit(replace(row.endpoint, standing=standing), config)
         self.version, self.tenant_rate = row.version, tenant_rate
@@ -229,7 +229,7 @@ class Lane:
         most = 1 if endpoint.fifo else min(endpoint.concurrency or ceiling, ceiling)
         self.allowance.limit(most, endpoint.rate)
         self.backlog.buffer.set_order(fifo=endpoint.fifo)
-        if self.record.moved(config.origin):
+        if self.record.set_origin(config.origin):
             self.gates.own.close(forget=True)
             self.blame.start_over()
             self.allowance.start_over()
@@ -237,21 +237,21 @@ class Lane:
 
     def start_over(self) -> None:
         """Forget the rows in memory, and read everything again: the store may have lost commits."""
-        self._stood_at = -1
+        self._stopped_at = -1
         self.backlog.start_over()
         self.pump()
 
     def expired(self, number: int) -> None:
         """Count deliveries that ended because they were too old."""
         self.backlog.end(number)
-        self.backlog.buffer.changed()
+        self.backlog.buffer.forget_rows()
         self.pump()
 
     def leave(self) -> None:
         """Stop: another worker owns the lane now, or it is at rest. Later answers do not count."""
-        self.left = True
+        self.has_left = True
         self.context.alarms.set(self, math.inf)
-        self.backlog.buffer.changed()
+        self.backlog.buffer.forget_rows()
         self.work.forget(self)
         self.context.slots.forget(self)
         self.context.unwritten.forget(self)
@@ -304,7 +304,7 @@ class Lane:
         """Count an outcome that is handed in again."""
         self._refused -= 1
 
-    def wrote(self) -> None:
+    def count_written(self) -> None:
         """Count an outcome that was written."""
         self.context.unwritten.give_back(self)
         self.unsettled -= 1
@@ -315,21 +315,23 @@ class Lane:
         """Evaluate the answers; return whether to call this again at the next tick."""
         return self._driver.tick(self, now)
 
-    def shared(self, now: float) -> None:
+    def share_gate(self, now: float) -> None:
         """Go by the gate of the origin, which is in trouble."""
-        self._driver.shared(self, now)
+        self._driver.share_gate(self, now)
 
-    def origin_turned(self, phase: Phase, now: float) -> None:
+    def origin_changed(self, phase: Phase, now: float) -> None:
         """React to a new phase of its origin's gate."""
-        self._driver.origin_turned(self, phase, now)
+        self._driver.origin_changed(self, phase, now)
 
-    def alone(self, now: float, capacity: float | None = None, since: float | None = None) -> None:
+    def open_alone(
+        self, now: float, capacity: float | None = None, since: float | None = None
+    ) -> None:
         """Open its own gate: the trouble is this lane's, not its origin's."""
-        self._driver.alone(self, now, capacity, since)
+        self._driver.open_alone(self, now, capacity, since)
 
-    def released(self, now: float) -> None:
+    def release(self, now: float) -> None:
         """Go by its own gate again, although deliveries may wait."""
-        self._driver.released(self, now)
+        self._driver.release(self, now)
 
     def join_origin(self, now: float) -> None:
         """Leave the pace to its origin, and save that if the lane had a pace of its own."""
@@ -338,25 +340,25 @@ class Lane:
 
     # --- The endpoint's record ------------------------------------------------------------------
 
-    def look_after(self, now: float) -> None:
+    def warn_or_park(self, now: float) -> None:
         """Warn the endpoint's owner, or park the endpoint, when it is time."""
-        self.write(self.record.due(self.endpoint, self.gates.own.pace, now))
+        self.write(self.record.warn_or_park(self.endpoint, self.gates.own.pace, now))
 
     def save(self, now: float) -> None:
         """Have what is known of the endpoint written with the next settlements."""
-        self.write(self.record.saved(self.gates.own.pace, now))
+        self.write(self.record.save(self.gates.own.pace, now))
 
-    def stand(self, standing: Standing, why: str, now: float) -> None:
+    def set_standing(self, standing: Standing, why: str, now: float) -> None:
         """Pause or disable the endpoint, and notify its owner why."""
         if self.endpoint.standing is Standing.ENABLED:
             facts: dict[str, str | float | None] = {"why": why}
             pace = self.gates.own.pace
-            self.write(self.record.stood(self.endpoint, standing, pace, now, facts))
+            self.write(self.record.change_standing(self.endpoint, standing, pace, now, facts))
 
     def write(self, change: Change | None) -> None:
         """Have a change of the endpoint's record written, if there is one."""
-        if change is not None and not self.left:
-            self.endpoint = stands(self.endpoint, change)
+        if change is not None and not self.has_left:
+            self.endpoint = with_standing(self.endpoint, change)
             if change.standing is not None:
-                self._stood_at = self.version
+                self._stopped_at = self.version
             self.work.change(self, change)

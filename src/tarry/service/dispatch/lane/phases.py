@@ -19,7 +19,7 @@ log = logging.getLogger("tarry.service")
 def tick(lane: Lane, now: float) -> bool:
     """Evaluate the answers; return whether to call this again at the next tick."""
     gate = lane.gates.own
-    if lane.left:
+    if lane.has_left:
         return False
     if lane.endpoint.standing is not ENABLED and gate.phase is Phase.PACED:
         gate.close()  # once the endpoint is enabled, its deliveries are sent at a pace again
@@ -51,10 +51,10 @@ def _gate_moved(lane: Lane, now: float, *, failed: bool = True) -> None:
 
 def _enter(lane: Lane, phase: Phase, now: float, *, failed: bool = True) -> None:
     """Enter a phase of the gate that the lane goes by."""
-    lane.blame.turned(phase, failed=failed)
+    lane.blame.phase_changed(phase, failed=failed)
     refund(lane, now)
     if phase is Phase.OPEN:
-        lane.backlog.buffer.changed()  # rows are read when they can be sent: it may take days
+        lane.backlog.buffer.forget_rows()  # rows are read when they can be sent: it may take days
         lane.backlog.mark_fresh()  # new deliveries must not wait behind the whole backlog
     if phase is Phase.PACED:
         lane.allowance.expect_answers()
@@ -63,23 +63,23 @@ def _enter(lane: Lane, phase: Phase, now: float, *, failed: bool = True) -> None
     lane.pump()
 
 
-def shared(lane: Lane, now: float) -> None:
+def share_gate(lane: Lane, now: float) -> None:
     """Go by the gate of the origin, which is in trouble."""
     lane.join_origin(now)
     _enter(lane, lane.gates.shared.phase, now)
 
 
-def origin_turned(lane: Lane, phase: Phase, now: float) -> None:
+def origin_changed(lane: Lane, phase: Phase, now: float) -> None:
     """React to a new phase of the origin's gate."""
     if not lane.gates.is_apart:
         _enter(lane, phase, now)
     elif phase is Phase.OPEN:  # the origin is in trouble again: the lane shares its gate
-        shared(lane, now)
+        share_gate(lane, now)
     else:
         lane.gates.come_back()
 
 
-def alone(
+def open_alone(
     lane: Lane, now: float, capacity: float | None = None, since: float | None = None
 ) -> None:
     """Open the lane's own gate: the trouble is this lane's, not its origin's."""
@@ -94,7 +94,7 @@ def go_apart(lane: Lane, now: float, since: float | None = None) -> None:
     The outage starts now, or at the earlier time `since`.
     """
     lane.gates.go_apart()
-    alone(lane, now, since=since)
+    open_alone(lane, now, since=since)
 
 
 def probe(lane: Lane, now: float) -> None:
@@ -103,33 +103,33 @@ def probe(lane: Lane, now: float) -> None:
     The gate may be closed, since a few failures do not open it. Then it is opened: otherwise each
     delivery would wait for its own due time.
     """
-    unknown = lane.allowance.failing or not lane.allowance.was_used
+    unknown = lane.allowance.failures_in_a_row or not lane.allowance.was_used
     if lane.gates.phase is Phase.CLOSED and unknown and lane.waiting():
-        alone(lane, now)
+        open_alone(lane, now)
     lane.gates.current.bring_probe_forward(now)
 
 
-def released(lane: Lane, now: float) -> None:
+def release(lane: Lane, now: float) -> None:
     """Go by the lane's own gate again, although deliveries may wait."""
     if lane.gates.is_apart:
         lane.gates.come_back()
         return
-    replay(lane, now)
+    pace_backlog(lane, now)
     if lane.gates.own.phase is Phase.CLOSED:
         _enter(lane, Phase.CLOSED, now)
 
 
-def replay(lane: Lane, now: float) -> None:
+def pace_backlog(lane: Lane, now: float) -> None:
     """Send the backlog at a pace, since many deliveries wait at once, and fresh ones before it."""
     if lane.waiting() > 1:
-        pace(lane, now)
+        start_pace(lane, now)
 
 
-def pace(lane: Lane, now: float) -> None:
+def start_pace(lane: Lane, now: float) -> None:
     """Send at a pace from now on, until nothing waits."""
     own = lane.gates.own
     if own.phase is Phase.CLOSED and lane.gates.current is own:
-        own.ramp(now, lane.allowance.failing)
+        own.ramp(now, lane.allowance.failures_in_a_row)
         _gate_moved(lane, now, failed=False)
 
 

@@ -45,10 +45,10 @@ def pump_at(lane: Lane, now: float) -> None:
     gates = lane.gates
     if gates.own.pace.held_until and gates.own.pace.held_until <= now:
         gates.own.hold(0.0)
-        phases.pace(lane, now)  # deliveries that came during the pause must not go all at once
+        phases.start_pace(lane, now)  # deliveries that came since must not go all at once
     gate = gates.current  # it stays the same in this function: only answers and ticks change it
     if gate.phase is PACED:  # read again the rows that were left behind, before later ones
-        lane.backlog.buffer.turn_back(PACED)
+        lane.backlog.buffer.rewind_if_left_behind(PACED)
     if gate is not gates.own:
         if _has_rows(lane, gate, now):
             gates.group.leader.queue(lane)
@@ -68,7 +68,7 @@ def take_turn(lane: Lane) -> None:
         pump(lane)
         return
     if gate.phase is PACED:
-        lane.backlog.buffer.turn_back(PACED)
+        lane.backlog.buffer.rewind_if_left_behind(PACED)
     if _send_next(lane, gate, lane.context.now()):
         lane.context.later(0.0, lane.pump)
 
@@ -113,7 +113,7 @@ def _give_slots_back(lane: Lane) -> None:
 def next_send_at(lane: Lane, gate: Gate, now: float) -> float:
     """Return when the lane may send next by this gate; infinity if an answer must come first."""
     allowance, fifo = lane.allowance, lane.endpoint.fifo
-    together = allowance.together(gate.phase)
+    together = allowance.most_in_flight(gate.phase)
     if allowance.in_flight >= together or (fifo and lane.unsettled):
         return math.inf
     shared = gate is not lane.gates.own
@@ -132,7 +132,7 @@ def _has_rows(lane: Lane, gate: Gate, now: float) -> bool:
     at_hand = backlog.buffer.at_hand(now)
     if not backlog.asking and _runs_low(lane, gate, at_hand, now):
         lane.ask_for_rows()
-    if at_hand or backlog.buffer.next_in(now, gate.phase):
+    if at_hand or backlog.buffer.has_ripe_or_early(now, gate.phase):
         return True
     if not backlog.asking:
         _look_ahead(lane, gate, now)
@@ -144,7 +144,7 @@ def _runs_low(lane: Lane, gate: Gate, at_hand: int, now: float) -> bool:
     buffer, phase, most = lane.backlog.buffer, gate.phase, room(lane, gate)
     few = at_hand <= most // 2
     if phase is PACED:
-        few = few or buffer.new_run_low(most // 4)
+        few = few or buffer.ready_runs_low(most // 4)
     if not few or (at_hand and lane.context.is_full()):
         return False
     return bool(buffer.wants(most, now, phase))
@@ -167,13 +167,13 @@ def room(lane: Lane, gate: Gate) -> int:
 def _look_ahead(lane: Lane, gate: Gate, now: float) -> None:
     """Read on, set an alarm for the next row that is due, or sleep: no row is at hand."""
     backlog, buffer = lane.backlog, lane.backlog.buffer
-    if buffer.turn_back(gate.phase) or buffer.wants(room(lane, gate), now, gate.phase):
+    if buffer.rewind_if_left_behind(gate.phase) or buffer.wants(room(lane, gate), now, gate.phase):
         lane.ask_for_rows()
         return
     look_at = max(buffer.next_at(), now + RULE.tick)
     busy = lane.allowance.in_flight
     patient_until = lane.allowance.sent_at + PATIENCE if busy else -math.inf
-    if not buffer.ready_read():
+    if not buffer.all_ready_read():
         pass  # the head of an ordered lane holds up the rows at hand: no more are needed
     elif buffer.drained() or (not backlog.asleep and now >= patient_until):
         lane.work.let_rest(lane)

@@ -44,49 +44,51 @@ class Gate:
 
     __slots__ = (
         *("_asked", "_draw", "_failed", "_failed_at", "_late", "_missed", "_passed", "_passed_at"),
-        *("_spacing", "_spared", "_told", "_took", "air", "asks", "hanging", "pace", "phase"),
+        *("_reported_phase", "_spacing", "_spared", "_took", "extra_probe", "hanging", "in_flight"),
+        *("pace", "phase"),
     )
 
     def __init__(self, pace: Pace, draw: Callable[[], float]) -> None:
         self.pace = pace
         self.phase = pace.phase
         """The phase of `pace`, as a field since each delivery reads it several times."""
-        self.air = 0
+        self.in_flight = 0
         self.hanging = 0
         """How many of those in flight need no room: they go to endpoints that do not answer."""
-        self.asks = False
+        self.extra_probe = False
         """Whether one more probe may go while another is in flight."""
         self._draw = draw
         self._spacing = NO_SPACING
-        self._space(pace.rate)
+        self._set_rate(pace.rate)
         self._asked: float | None
         self._forget_answers()
         self._passed_at = LONG_AGO
         self._failed_at = LONG_AGO
-        self._told = pace.phase
+        self._reported_phase = pace.phase
 
     def free_at(self, now: float, most: int) -> float:
         """Return when the next send may go; infinity while an answer must come first."""
         phase = self.phase
         if phase is CLOSED:
-            return now if self.air < most else math.inf
+            return now if self.in_flight < most else math.inf
         if phase is OPEN:
-            return math.inf if self.air and not self.asks else max(now, self.pace.probe_at)
+            waits = self.in_flight and not self.extra_probe
+            return math.inf if waits else max(now, self.pace.probe_at)
         return self._spacing.free_at(now) if self.room(most) > 0 else math.inf
 
     def room(self, most: int) -> int:
         """Return how many more sends may be in flight at the pace."""
-        return min(most, self.pace.room()) - max(0, self.air - self.hanging)
+        return min(most, self.pace.room()) - max(0, self.in_flight - self.hanging)
 
-    def hang(self, hanging: int) -> None:
+    def set_hanging(self, hanging: int) -> None:
         """Make room for others in place of requests that go to endpoints that do not answer."""
-        self.hanging = min(hanging, self.air)
+        self.hanging = min(hanging, self.in_flight)
 
     def sent(self, now: float, waiting: int) -> int:
         """Count a send; return the epoch of its pace, which has to be passed to `answered`."""
-        self.air += 1
+        self.in_flight += 1
         if self.pace.phase is OPEN:
-            self.asks = False
+            self.extra_probe = False
             self.pace = probed(RULE, self.pace, now=now, waiting=waiting, draw=self._draw())
         elif self.pace.phase is PACED:
             self._spacing.sent(now)
@@ -106,7 +108,7 @@ class Gate:
 
         An answer that neither passed nor stands for a failure counts only as sent.
         """
-        self.air -= 1
+        self.in_flight -= 1
         if not passed and not failures:
             self._spared += self.phase is PACED
             return
@@ -133,7 +135,7 @@ class Gate:
 
     def lost(self) -> None:
         """Count a send that ended without saying anything about the endpoint."""
-        self.air -= 1
+        self.in_flight -= 1
 
     @property
     def fails_by_chance(self) -> bool:
@@ -150,7 +152,7 @@ class Gate:
     def step(self, now: float, waiting: int) -> bool:
         """Evaluate the answers; return whether the phase has changed since the last call."""
         self._step(now, waiting)
-        before, self._told = self._told, self.phase
+        before, self._reported_phase = self._reported_phase, self.phase
         return self.phase is not before
 
     def _step(self, now: float, waiting: int) -> None:
@@ -166,7 +168,7 @@ class Gate:
         )
         self._forget_answers()
         # A paced gate waits for the last answer: a delivery that fails is sent again at its pace.
-        left = waiting or (self.air if self.phase is PACED else 0)
+        left = waiting or (self.in_flight if self.phase is PACED else 0)
         self._become(step(RULE, self.pace, seen, now=now, waiting=left, draw=self._draw))
 
     def _forget_answers(self) -> None:
@@ -185,9 +187,9 @@ class Gate:
         self._become(self.pace.replace(probe_at=now))
         return sooner
 
-    def ask(self, now: float) -> float:
+    def allow_extra_probe(self, now: float) -> float:
         """Let one probe go now, even beside one in flight; return how many seconds sooner."""
-        self.asks = self.phase is OPEN
+        self.extra_probe = self.phase is OPEN
         return self.bring_probe_forward(now)
 
     def delay(self, longer: float) -> None:
@@ -211,7 +213,7 @@ class Gate:
             self.pace = self.pace.replace(capacity=capacity)
         pace = opened(RULE, self.pace, now=now, waiting=waiting, draw=self._draw())
         self._become(pace if since is None else pace.replace(down_since=since))
-        self._told = self.phase
+        self._reported_phase = self.phase
 
     def follow(self, other: Pace) -> None:
         """Take over the outage and the next probe from a process that probes the same endpoint."""
@@ -227,7 +229,7 @@ class Gate:
     def passed_elsewhere(self, other: Pace, now: float) -> None:
         """Count a probe that another process sent and that passed."""
         self.follow(other)
-        self.air += 1
+        self.in_flight += 1
         self.answered(
             passed=True,
             failures=0,
@@ -241,7 +243,7 @@ class Gate:
         """Multiply the pace and its estimate of the capacity."""
         self._become(scaled(self.pace, factor))
 
-    def failed_before(self, failures: int) -> None:
+    def take_over_failures(self, failures: int) -> None:
         """Set the number of failures in a row from before this worker loaded the lane."""
         self.pace = self.pace.replace(streak=failures)
 
@@ -266,9 +268,9 @@ class Gate:
             # They must not count as answers to the pace, however long ago they were.
             self._step(max(self._passed_at, self._failed_at), 1)
         if self.phase is CLOSED:
-            self.failed_before(failures)
+            self.take_over_failures(failures)
             self._become(ramped(RULE, self.pace, now=now))
-            self._told = self.phase
+            self._reported_phase = self.phase
 
     def slow_down(self, epoch: int, asked: float, now: float) -> None:
         """Go slower: the answer to an attempt at the pace of this epoch asked for a pause."""
@@ -294,7 +296,7 @@ class Gate:
                 held_until=kept.held_until,
             )
         )
-        self._told = self.phase
+        self._reported_phase = self.phase
 
     def _become(self, pace: Pace) -> None:
         if pace.phase is OPEN and pace.flow.slices:
@@ -302,10 +304,10 @@ class Gate:
             pace = pace.replace(answered=_NOTHING, flow=_NOTHING)
         self.pace = pace
         self.phase = pace.phase
-        self.asks = self.asks and pace.phase is OPEN
-        self._space(pace.rate)
+        self.extra_probe = self.extra_probe and pace.phase is OPEN
+        self._set_rate(pace.rate)
 
-    def _space(self, rate: float) -> None:
+    def _set_rate(self, rate: float) -> None:
         if not 0 < rate < math.inf:
             self._spacing = NO_SPACING
         elif self._spacing is NO_SPACING:

@@ -12,15 +12,15 @@ from tarry.service.dispatch.outcomes.judge import Judgement
 # --- At a lane's own gate -----------------------------------------------------------------------
 
 
-def saw_failure(group: Origin, lane: Member, *, unreachable: bool, now: float) -> None:
+def count_failure(group: Origin, lane: Member, *, unreachable: bool, now: float) -> None:
     """Count a failure of a lane of this group that goes by its own gate."""
     if group.whole is not None:
-        _blame(group.whole, lane, lane.gate, unreachable=unreachable, now=now)
+        _count_at(group.whole, lane, lane.gate, unreachable=unreachable, now=now)
     if len(group.lanes) > 1 and group.leader is group:
-        _blame(group, lane, lane.gate, unreachable=unreachable, now=now)
+        _count_at(group, lane, lane.gate, unreachable=unreachable, now=now)
 
 
-def _blame(origin: Origin, lane: Member, gate: Gate, *, unreachable: bool, now: float) -> None:
+def _count_at(origin: Origin, lane: Member, gate: Gate, *, unreachable: bool, now: float) -> None:
     """Count a failure of a lane that goes by another `gate`, and open this one if it is down.
 
     A gate that was open before another lane passed is no evidence, and a failure by chance is none
@@ -38,21 +38,21 @@ def _blame(origin: Origin, lane: Member, gate: Gate, *, unreachable: bool, now: 
 # --- At the shared gate -------------------------------------------------------------------------
 
 
-def answered(origin: Origin, lane: Member, judgement: Judgement, now: float) -> None:
+def evaluate_answer(origin: Origin, lane: Member, judgement: Judgement, now: float) -> None:
     """Evaluate an answer that the gate of this origin has counted."""
     evidence, group = origin.evidence, origin.group_of(lane)
     before = evidence.failures
-    if judgement.alive:
+    if judgement.endpoint_works:
         group.passed(now)
-        evidence.accepts(lane.number)
-    elif not judgement.private:
-        evidence.fails_otherwise()
+        evidence.forget_refusal(lane.number)
+    elif not judgement.concerns_endpoint_alone:
+        evidence.drop_refusals()
         _failed(origin, group, lane, unreachable=judgement.unreachable, now=now)
     elif evidence.refuses(lane.number):
         _failed(origin, group, lane, unreachable=False, now=now)
         _refused_all(origin, group, now)
     if origin.gate.phase is OPEN:
-        origin.ask_another(now, refused=judgement.private, before=before)
+        origin.probe_again(now, refused=judgement.concerns_endpoint_alone, before=before)
         origin.tick(now)
     origin.serve()
 
@@ -66,7 +66,7 @@ def _failed(origin: Origin, group: Origin, lane: Member, *, unreachable: bool, n
         if origin.gate.phase is PACED and alone:
             origin.let_part(group, now)
     elif group.whole is not None:
-        _blame(group.whole, lane, group.gate, unreachable=unreachable, now=now)
+        _count_at(group.whole, lane, group.gate, unreachable=unreachable, now=now)
     elif group.gate.phase is OPEN:
         group.open_whole(now)
 

@@ -83,7 +83,7 @@ class Failures(Struct, frozen=True):
         """
         return len(before.answered) < len(self.answered) < SEVERAL
 
-    def counted_anew(self) -> "Failures":
+    def reset(self) -> "Failures":
         """Return an empty count that remembers the time of the first failure."""
         return Failures(since=self.since)
 
@@ -168,9 +168,9 @@ class Evidence:
         if self.failures.unreachable:
             self.failures = self.failures.reached()
 
-    def count_anew(self) -> None:
+    def reset_failures(self) -> None:
         """Count failures from zero, but remember since when there are some."""
-        self.failures = self.failures.counted_anew()
+        self.failures = self.failures.reset()
 
     @property
     def is_common(self) -> bool:
@@ -215,15 +215,15 @@ class Evidence:
         """Return whether a lane was refused along with enough others to blame the origin."""
         return self.refuses_all and lane in self.refused
 
-    def accepts(self, lane: int) -> None:
+    def forget_refusal(self, lane: int) -> None:
         """Count a lane as not refused any more: a delivery of it passed."""
         self.refused_alone -= {lane}
 
-    def fails_otherwise(self) -> None:
+    def drop_refusals(self) -> None:
         """Let refusals no longer concern all lanes: there are other failures."""
         self.refused = _NO_LANES
 
-    def opened(self) -> None:
+    def gate_opened(self) -> None:
         """Count no lane as an exception any more: the gate opened."""
         self.refused_alone = _NO_LANES
 

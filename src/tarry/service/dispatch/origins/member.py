@@ -53,14 +53,16 @@ class Member(Protocol):
     def take_turn(self) -> None:
         """Send one delivery, if it has any to send: it is its turn at the shared gate."""
 
-    def shared(self, now: float) -> None:
+    def share_gate(self, now: float) -> None:
         """Go by the gate of the origin, which is in trouble."""
 
-    def origin_turned(self, phase: Phase, now: float) -> None:
+    def origin_changed(self, phase: Phase, now: float) -> None:
         """React to a new phase of the origin's gate."""
 
-    def alone(self, now: float, capacity: float | None = None, since: float | None = None) -> None:
+    def open_alone(
+        self, now: float, capacity: float | None = None, since: float | None = None
+    ) -> None:
         """Open its own gate: the trouble is this lane's."""
 
-    def released(self, now: float) -> None:
+    def release(self, now: float) -> None:
         """Go by its own gate again, although deliveries may wait."""

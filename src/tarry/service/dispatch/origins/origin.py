@@ -148,7 +148,7 @@ class Origin:
         """
         self.leave(lane)
         if lane.in_flight and self.leader.shared:
-            self.leader.change()
+            self.leader.mark_changed()
 
     def discard(self, lane: Member) -> None:
         """Remove a lane from the queue."""
@@ -205,7 +205,7 @@ class Origin:
         if self._queue is not None:
             self._queue.serve()
 
-    def ask_another(self, now: float, *, refused: bool, before: Failures) -> None:
+    def probe_again(self, now: float, *, refused: bool, before: Failures) -> None:
         """Send the next probe at once if the last one says little about the other lanes.
 
         A refusal may concern one endpoint, and any answer at a whole may concern one application.
@@ -220,7 +220,7 @@ class Origin:
             news = not self.application and evidence.failures.is_news(before)
             asks = news and queue.has_applications_but(evidence.failures.answered)
         if asks:
-            queue.ask_another(now)
+            queue.probe_again(now)
         else:
             queue.make_up()
 
@@ -253,17 +253,17 @@ class Origin:
 
     def passed(self, now: float) -> None:
         """Drop the evidence at both levels: a lane of this group passed."""
-        self.clear(now)
+        self.drop_evidence(now)
         if self.whole is not None:
-            self.whole.clear(now)
+            self.whole.drop_evidence(now)
 
-    def clear(self, now: float) -> None:
+    def drop_evidence(self, now: float) -> None:
         """Drop the evidence of failures and holds at this level: an attempt passed."""
         evidence = self.evidence
         evidence.passed(now, self._refused_before() if evidence.refused else ())
         if self.gate.pace.held_until:
             self.gate.hold(0.0)
-            self.change()
+            self.mark_changed()
 
     def _refused_before(self) -> Iterable[int]:
         """Return the lanes that were refused: if others pass, the refusals are their own."""
@@ -287,56 +287,56 @@ class Origin:
         """Remember which lane or application has to wait, and hold the gate if several have to."""
         all_until = self.evidence.hold(who, until, now)
         if all_until is not None:
-            self._get_a_gate()
+            self._ensure_gate()
             self.gate.hold(max(self.gate.pace.held_until, all_until))
-            self.change()  # for `explain`
+            self.mark_changed()  # for `explain`
 
     # --- Changes of its gate --------------------------------------------------------------------
 
     def open(self, now: float, capacity: float | None = None, since: float | None = None) -> None:
         """Open this gate, and have all lanes of this level go by it."""
-        self._get_a_gate()
+        self._ensure_gate()
         self.gate.open(now, max(1, self.waiting()), capacity, since)
-        self._turned()
-        self.evidence.opened()
+        self._record_phase()
+        self.evidence.gate_opened()
         self._share(now)
 
     def _share(self, now: float) -> None:
         """Tell all lanes that they go by this gate, which is open."""
         self._take_over(self.groups.values(), now)
         for lane in list(self.lanes.values()):
-            lane.shared(now)
+            lane.share_gate(now)
 
     def _take_over(self, groups: "Iterable[Origin]", now: float) -> None:
         """Have the lanes of these groups go by this gate, and the groups' own gates closed."""
         for group in list(groups):
-            group.step_back(self)
+            group.yield_to(self)
             for lane in list(group.lanes.values()):
-                lane.shared(now)
+                lane.share_gate(now)
 
-    def step_back(self, whole: "Origin") -> None:
+    def yield_to(self, whole: "Origin") -> None:
         """Leave the lanes of this group to its whole."""
         self.leader, self.is_parted = whole, False
-        self.evidence.count_anew()
+        self.evidence.reset_failures()
         self._close_queue()
         if self.shared:
             self.gate.close()
-            self.change()
+            self.mark_changed()
 
     def tick(self, now: float) -> bool:
         """Evaluate the answers; return whether to call this again at the next tick."""
         # While it is open, the number of waiting deliveries does not matter.
         if self.gate.step(now, 1 if self.gate.phase is Phase.OPEN else self.waiting_here()):
-            self._moved(now)
+            self._phase_changed(now)
         elif self.gate.phase is Phase.OPEN:
-            self.change()  # a probe failed: `explain` reads the time of the next one
+            self.mark_changed()  # a probe failed: `explain` reads the time of the next one
         if self.gate.phase is Phase.PACED:
             hanging = (lane for lane in self._lanes() if lane.hangs(now))
-            self.gate.hang(sum(lane.in_flight - lane.gate.air for lane in hanging))
+            self.gate.set_hanging(sum(lane.in_flight - lane.gate.in_flight for lane in hanging))
         self.serve()
         return self.gate.ticks(now)
 
-    def _moved(self, now: float) -> None:
+    def _phase_changed(self, now: float) -> None:
         """Tell the lanes that the gate is in another phase."""
         phase = self.gate.phase
         if phase is Phase.OPEN and not self.evidence.is_common:
@@ -344,9 +344,9 @@ class Origin:
                 self._disband(now)
             return
         lanes = list(self._lanes())
-        self._turned()
+        self._record_phase()
         for group in self.groups.values():
-            group.follow(phase, now)
+            group.whole_changed(phase, now)
         if phase is Phase.OPEN:
             self._share(now)
             return
@@ -354,13 +354,13 @@ class Origin:
             self.evidence.assume_success(now)
             self._close_queue()
         for lane in lanes:
-            lane.origin_turned(phase, now)
+            lane.origin_changed(phase, now)
         if self.gate.ticks(now):
             self._work.tick(self)
 
-    def follow(self, phase: Phase, now: float) -> None:
+    def whole_changed(self, phase: Phase, now: float) -> None:
         """React to a new phase of this group's whole."""
-        self.evidence.count_anew()
+        self.evidence.reset_failures()
         if phase is Phase.CLOSED:
             self.is_parted = False
             self.evidence.assume_success(now)
@@ -370,7 +370,7 @@ class Origin:
         """Close this gate: too few lanes fail. Those stay open on their own."""
         capacity, failing = self.gate.pace.capacity, self.evidence.failures.lanes
         self.gate.close()
-        self._turned()
+        self._record_phase()
         self._close_queue()
         self._release(failing, now, capacity)
         for group in list(self.groups.values()):
@@ -418,22 +418,22 @@ class Origin:
         self.evidence.assume_success(now)
         for lane in list(self.lanes.values()):
             if lane.number in failing and not lane.is_apart:
-                lane.alone(now, capacity, since)
+                lane.open_alone(now, capacity, since)
             else:
-                lane.released(now)
+                lane.release(now)
 
-    def _turned(self) -> None:
+    def _record_phase(self) -> None:
         """Log and record the new phase, and count failures from here on."""
-        self.evidence.count_anew()
+        self.evidence.reset_failures()
         if self.record is not None:
-            self.record.turned(self.gate, self.waiting_here())
+            self.record.rescale(self.gate, self.waiting_here())
         if self._queue is not None:
-            self._queue.turned()
+            self._queue.phase_changed()
         lanes = sum(1 for _ in self._lanes())
         if lanes:  # none are left once the dispatcher was told to stop
             text = "all %d lanes to %s are %s; %d wait"
             log.info(text, lanes, self.name, self.gate.phase, self.waiting_here())
-        self.change()
+        self.mark_changed()
 
     # --- What other workers know ----------------------------------------------------------------
 
@@ -452,16 +452,16 @@ class Origin:
         record = self.record
         return record is None or record.may_probe(self.gate.pace, first=first, serve=self.serve)
 
-    def take_over(self, pace: Pace) -> None:
+    def follow_probe(self, pace: Pace) -> None:
         """Take over the time of the next probe from another worker, whose gate is open too."""
         self.gate.follow(pace)
         if self._queue is not None:
             self._queue.overtaken()
         self.serve()
 
-    def come_back(self, pace: Pace, now: float) -> None:
+    def passed_elsewhere(self, pace: Pace, now: float) -> None:
         """Change to a pace: a probe of another worker passed."""
-        self.clear(now)
+        self.drop_evidence(now)
         self.gate.passed_elsewhere(pace, now)
         self.tick(now)
 
@@ -470,16 +470,16 @@ class Origin:
             self._queue.close()
             self._queue = None
 
-    def change(self) -> None:
+    def mark_changed(self) -> None:
         """Have the record in the store updated."""
         self.is_changed = True
         self._work.write_origins()
 
-    def saved(self) -> None:
+    def mark_saved(self) -> None:
         """Mark the record in the store as up to date."""
         self.is_changed = False
 
-    def _get_a_gate(self) -> None:
+    def _ensure_gate(self) -> None:
         """Get a gate of its own in place of the one that healthy origins share."""
         if self.gate is _WELL:
             self.gate = Gate(Pace(), self._context.draw)

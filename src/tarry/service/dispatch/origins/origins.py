@@ -68,7 +68,7 @@ class Origins:
         record = self._exchange.record()
         record.read(text)
         whole = self._make_whole(place, record.pace, record)
-        record.turned(whole.gate, 0)
+        record.rescale(whole.gate, 0)
         self._exchange.watch(whole)
 
     def _make_whole(self, place: str, pace: Pace, record: SharedRecord | None = None) -> Origin:
@@ -102,7 +102,7 @@ class Origins:
         """Have all records of origins in trouble written again: the store may have lost them."""
         for origin in self:
             if origin.shared or origin.gate.pace.held_until:
-                origin.change()
+                origin.mark_changed()
 
     def forget(self) -> None:
         """Forget origins that have no lanes here, are healthy, and are saved as such."""

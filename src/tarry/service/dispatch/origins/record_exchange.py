@@ -49,7 +49,7 @@ class RecordExchange:
         async with self._busy:
             changed = [origin for origin in origins if origin.is_changed or origin.wants_probe]
             for origin in changed:
-                origin.saved()  # now, since more may be learned while this is written
+                origin.mark_saved()  # now, since more may be learned while this is written
             mine = [origin for origin in changed if not _is_left(origin)]
             if mine:
                 await self._write(mine)
@@ -91,7 +91,7 @@ class RecordExchange:
             kept = await self._store.learn(texts, expected=expected)
         except BaseException:
             for origin in changed:
-                origin.change()
+                origin.mark_changed()
             raise
         for origin in changed:
             if origin.record is not None:
@@ -105,7 +105,7 @@ class RecordExchange:
             self._take_in(whole, record, stored)
             both_well = not whole.shared and record.pace.phase is Phase.CLOSED
             if whole.gate.phase is Phase.PACED or both_well:
-                whole.change()
+                whole.mark_changed()
         elif record.written(text):
             whole.serve()
 
@@ -119,9 +119,9 @@ class RecordExchange:
             if text != record.text:
                 self._take_in(whole, record, text)
             is_open = whole.gate.phase is Phase.OPEN
-            hangs = bool(whole.gate.air) and record.pace.probe_at < now + AHEAD - LOOK
+            hangs = bool(whole.gate.in_flight) and record.pace.probe_at < now + AHEAD - LOOK
             if is_open and (hangs or record.is_outdated(_waiting(whole))):
-                whole.change()
+                whole.mark_changed()
         if any(map(_has_others, wholes)):
             self._fleet.count((await self._store.server()).workers)
 
@@ -131,20 +131,20 @@ class RecordExchange:
         record.read(text)
         theirs = record.pace.phase
         if mine is Phase.PACED and theirs is Phase.CLOSED:
-            whole.change()  # the other worker has nothing left to send, but this one has
+            whole.mark_changed()  # the other worker has nothing left to send, but this one has
         if mine is not Phase.OPEN:
             return
         if theirs is Phase.OPEN:
-            if record.keeps_wish(whole.gate, before):
+            if record.may_still_claim(whole.gate, before):
                 self._work.write_origins()
             else:
-                record.forget_wish()
-                whole.take_over(record.pace)
+                record.drop_wish()
+                whole.follow_probe(record.pace)
         elif before.phase is Phase.OPEN and text:
-            record.forget_wish()
-            whole.come_back(record.pace, self._context.now())
+            record.drop_wish()
+            whole.passed_elsewhere(record.pace, self._context.now())
         else:
-            whole.change()  # the gate opened at this worker since
+            whole.mark_changed()  # the gate opened at this worker since
 
 
 def _has_others(whole: Origin) -> bool:

@@ -55,7 +55,7 @@ class SharedRecord:
     """A whole's record as this worker last read or wrote it, and the probe that it has claimed."""
 
     __slots__ = (
-        *("_asked_for", "_claimed", "_context", "_drawn_for", "_fleet", "_share", "_turn_for"),
+        *("_claiming", "_claimed", "_context", "_drawn_for", "_fleet", "_share", "_turn_for"),
         *("_work", "pace", "text", "wants_probe", "workers"),
     )
 
@@ -68,7 +68,7 @@ class SharedRecord:
         """The workers that have lanes there, and how many deliveries wait at each."""
         self.wants_probe = False
         """Whether the next write claims a probe."""
-        self._asked_for: Probe | None = None
+        self._claiming: Probe | None = None
         self._claimed: Probe | None = None
         self._drawn_for: Probe | None = None
         self._turn_for: Probe | None = None
@@ -112,12 +112,12 @@ class SharedRecord:
         """
         now, pace = self._context.now(), gate.pace
         claims = self.wants_probe and pace.phase is Phase.OPEN
-        self._asked_for = (pace.epoch, pace.probes) if claims else None
+        self._claiming = (pace.epoch, pace.probes) if claims else None
         if claims:
             total = max(1, self.waiting_elsewhere + (waiting or 0))
             # Without jitter: the gate draws it when the probe goes, and the record follows then.
             pace = probed(RULE, pace, now=now, waiting=total, draw=0.0)
-        if pace.phase is Phase.OPEN and (claims or gate.air):
+        if pace.phase is Phase.OPEN and (claims or gate.in_flight):
             pace = pace.replace(probe_at=max(pace.probe_at, now + AHEAD))
         # The writer comes first: no two workers write the same text.
         mine = {} if waiting is None else {self._fleet.worker: waiting}
@@ -130,16 +130,16 @@ class SharedRecord:
         A probe that was wanted only after the text was made is claimed with the next one.
         """
         self.read(text)
-        if self._asked_for is None:
+        if self._claiming is None:
             return False
-        self.wants_probe, self._claimed = False, self._asked_for
+        self.wants_probe, self._claimed = False, self._claiming
         return True
 
-    def forget_wish(self) -> None:
+    def drop_wish(self) -> None:
         """Claim no probe with the next write: another worker has probed."""
         self.wants_probe = False
 
-    def keeps_wish(self, gate: Gate, before: Pace) -> bool:
+    def may_still_claim(self, gate: Gate, before: Pace) -> bool:
         """Return whether a probe that was brought forward may still be claimed.
 
         It may if no worker has probed since. `before` is what the record said then.
@@ -183,7 +183,7 @@ class SharedRecord:
             return known is not waiting
         return waiting > 2 * known + 100
 
-    def turned(self, gate: Gate, waiting: int) -> None:
+    def rescale(self, gate: Gate, waiting: int) -> None:
         """Give a gate that is paced now its share of the pace, and take that back from others.
 
         Half of the pace is divided evenly between workers, and half by how many deliveries wait.

@@ -143,7 +143,7 @@ class TurnQueue:
             if full or not waiting.has_but(barred):
                 return math.inf
         free_at = gate.free_at(now, most)
-        return free_at if gate.asks else max(gate.pace.held_until, free_at)
+        return free_at if gate.extra_probe else max(gate.pace.held_until, free_at)
 
     def _on_trial(self) -> set[str]:
         """Return the applications whose lanes in doubt have a request in flight.
@@ -170,9 +170,9 @@ class TurnQueue:
         now = self._context.now()
         if now >= self._patient_until:
             self._patient_until = max(self._gate.pace.probe_at, now + PATIENCE)
-            self._early += self._gate.ask(now)
+            self._early += self._gate.allow_extra_probe(now)
 
-    def ask_another(self, now: float) -> None:
+    def probe_again(self, now: float) -> None:
         """Let a lane send at once, in place of the next probe: the last one was inconclusive."""
         self._early += self._gate.bring_probe_forward(now)
 
@@ -182,7 +182,7 @@ class TurnQueue:
         So there are no more probes than without that. A probe that was asked for and not sent yet
         is not delayed.
         """
-        if self._gate.asks:
+        if self._gate.extra_probe:
             return
         self._gate.delay(self._early)
         self._early = 0.0
@@ -191,6 +191,6 @@ class TurnQueue:
         """Forget by how much a probe was brought forward: another worker sent it."""
         self._early = 0.0
 
-    def turned(self) -> None:
+    def phase_changed(self) -> None:
         """Forget by how much probes were brought forward: the gate is in another phase."""
         self._early = self._patient_until = 0.0

@@ -45,8 +45,8 @@ class LaneBlame:
 
     For each answer of the endpoint call `succeeded` or `failed`. Then, unless it was a resend, ask
     `refunded` for the delivery, `whose` and `slowed` for the ruling, and call `remember` with that.
-    Call `turned` when the gate is in another phase, and `take_refunds` after that and whenever a
-    delivery is not busy any more. `refusals` and `failures` are for reading.
+    Call `phase_changed` when the gate is in another phase, and `take_refunds` after that and
+    whenever a delivery is not busy any more. `refusals` and `failures` are for reading.
     """
 
     __slots__ = (
@@ -149,7 +149,7 @@ class LaneBlame:
 
     # --- Changes of the lane --------------------------------------------------------------------
 
-    def turned(self, phase: Phase, *, failed: bool) -> None:
+    def phase_changed(self, phase: Phase, *, failed: bool) -> None:
         """Adapt to a new phase of the lane's gate.
 
         If the endpoint `failed`, attempts that failed since the last success are given back.

@@ -44,7 +44,7 @@ HOLD_SPREAD = 0.1
 class Verdict(StrEnum):
     """What an answer means for the delivery and its endpoint."""
 
-    TAKEN = "taken"
+    ACCEPTED = "accepted"
     UNFIT = "unfit"  # the endpoint will never accept this message
     ABORTED = "aborted"  # the receiver does not want this message any more
     GONE = "gone"  # the endpoint does not want any message any more
@@ -53,7 +53,7 @@ class Verdict(StrEnum):
     FAILED = "failed"
 
 
-TAKEN, HELD = Verdict.TAKEN, Verdict.HELD
+ACCEPTED, HELD = Verdict.ACCEPTED, Verdict.HELD
 """Plain names for code that runs with every delivery: looking up a member takes time."""
 
 
@@ -71,19 +71,19 @@ class Judgement(Struct, frozen=True):
     held_until: float | None = None
 
     @property
-    def alive(self) -> bool:
+    def endpoint_works(self) -> bool:
         """Whether the endpoint works, whether it accepted this message or not."""
         return self.verdict in _ALIVE
 
     @property
-    def private(self) -> bool:
+    def concerns_endpoint_alone(self) -> bool:
         """Whether the answer is about this endpoint only: the origin may well serve the others."""
         return self.verdict in _PRIVATE
 
 
-_ALIVE = frozenset({Verdict.TAKEN, Verdict.UNFIT, Verdict.ABORTED})
+_ALIVE = frozenset({Verdict.ACCEPTED, Verdict.UNFIT, Verdict.ABORTED})
 _PRIVATE = frozenset({Verdict.REFUSED, Verdict.GONE})
-_TAKEN = Judgement(Verdict.TAKEN)
+_ACCEPTED = Judgement(Verdict.ACCEPTED)
 
 
 def judge(answer: Answer, policy: Policy, *, now: float, draw: float) -> Judgement:
@@ -103,7 +103,7 @@ def judge(answer: Answer, policy: Policy, *, now: float, draw: float) -> Judgeme
             asked = _asked(headers, status, policy, now)
             until = None if asked is None else now + asked * (1 + HOLD_SPREAD * draw)
             return _failed(status, policy, asked, until)
-    return _TAKEN if _OK <= status < _MULTIPLE else _failed(status, policy)
+    return _ACCEPTED if _OK <= status < _MULTIPLE else _failed(status, policy)
 
 
 def _failed(
@@ -173,7 +173,7 @@ class Ruling(Struct, frozen=True):
 
 
 _ENDINGS = {
-    Verdict.TAKEN: (State.DELIVERED, Reason.DELIVERED),
+    Verdict.ACCEPTED: (State.DELIVERED, Reason.DELIVERED),
     Verdict.UNFIT: (State.FAILED, Reason.REFUSED),
     Verdict.ABORTED: (State.FAILED, Reason.ABORTED),
     Verdict.GONE: (State.FAILED, Reason.GONE),

@@ -38,10 +38,10 @@ DRIVER = Driver(
     take_turn=sending.take_turn,
     answered=answers.take_answer,
     tick=phases.tick,
-    shared=phases.shared,
-    origin_turned=phases.origin_turned,
-    alone=phases.alone,
-    released=phases.released,
+    share_gate=phases.share_gate,
+    origin_changed=phases.origin_changed,
+    open_alone=phases.open_alone,
+    release=phases.release,
 )
 """What lanes do. A lane does not import these files, since they import it."""
 
@@ -173,7 +173,7 @@ class LaneLoader:
             lane.move(self.origins.group(lane_config.origin, row.application.id))
         lane.change(row, lane_config, self._tenant_rate(row, lane.held))
         if not was_enabled and lane.endpoint.standing is Standing.ENABLED:
-            phases.replay(lane, now)
+            phases.pace_backlog(lane, now)
         if probed:
             phases.probe(lane, now)
 
@@ -228,8 +228,8 @@ async def feed_once(store: Queue, context: Context, work: Work[Lane]) -> None:
         await _mark_those_back(store, lanes)
         wants = _wants(context, lanes)
         for lane in lanes:
-            lane.backlog.buffer.ask()
-        turns = {lane: lane.backlog.buffer.turn for lane in lanes}
+            lane.backlog.buffer.remember_busy()
+        rewinds = {lane: lane.backlog.buffer.rewinds for lane in lanes}
         left = max(0, context.limits.buffered_bytes - context.buffered.bytes)
         most = min(MOST_BYTES, left)
         now = context.now()
@@ -237,11 +237,11 @@ async def feed_once(store: Queue, context: Context, work: Work[Lane]) -> None:
         hit("fetch.after")
     except BaseException:
         for lane in lanes:  # they were taken off the list, and would never be fed
-            if not lane.left:
+            if not lane.has_left:
                 work.feed(lane)
         raise
     for lane in lanes:
-        lane.backlog.answered(fetched.added.get(lane.number, 0))
+        lane.backlog.fetched(fetched.added.get(lane.number, 0))
     # A lane whose endpoint changed since it was loaded, or whose number a failover gave to another
     # one, gets no rows: it would send messages that were accepted after the change by the old
     # settings. It is loaded first, and then asks again.
@@ -253,7 +253,7 @@ async def feed_once(store: Queue, context: Context, work: Work[Lane]) -> None:
     steady = {
         lane.number: lane
         for lane in current
-        if lane.backlog.buffer.turn == turns[lane] and not lane.left
+        if lane.backlog.buffer.rewinds == rewinds[lane] and not lane.has_left
     }
     _hand_out(steady, wants, fetched, cut=_size(fetched) + LARGEST >= most)
     for lane in current:
@@ -266,7 +266,7 @@ async def _mark_those_back(store: Queue, lanes: Sequence[Lane]) -> None:
     if back:
         added = {row.lane: row.added for row in await store.lanes([lane.number for lane in back])}
         for lane in back:
-            lane.backlog.marked(added.get(lane.number))
+            lane.backlog.set_mark(added.get(lane.number))
 
 
 def _wants(context: Context, lanes: Sequence[Lane]) -> list[Want]:

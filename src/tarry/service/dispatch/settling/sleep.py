@@ -22,16 +22,16 @@ class Sleep:
     async def sleep_once(self) -> None:
         """Let lanes sleep that have read all ready rows; the others go on reading."""
         asked = self._work.take_resting()
-        lanes = {lane.number: lane for lane in asked if lane.backlog.buffer.ready_read()}
-        turns = {number: lane.backlog.buffer.turn for number, lane in lanes.items()}
+        lanes = {lane.number: lane for lane in asked if lane.backlog.buffer.all_ready_read()}
+        rewinds = {number: lane.backlog.buffer.rewinds for number, lane in lanes.items()}
         # If this fails, all lanes are read again later, and ask again: see `read_all_again`.
         dozing, resting = await self._ask(lanes)
         now = self._context.now()
         for lane in asked:
-            if lane.left:
+            if lane.has_left:
                 continue
             number, buffer = lane.number, lane.backlog.buffer
-            if number not in lanes or buffer.turn != turns[number]:
+            if number not in lanes or buffer.rewinds != rewinds[number]:
                 lane.pump()  # it has something to read again
             elif number in dozing or number in resting:
                 self._put_to_sleep(lane, rests=number in resting, now=now)

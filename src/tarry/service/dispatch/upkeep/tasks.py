@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Collection
 
 from tarry.errors import StoreUnavailable
 from tarry.service.dispatch.context import Context
-from tarry.service.dispatch.lane.phases import replay
+from tarry.service.dispatch.lane.phases import pace_backlog
 from tarry.service.dispatch.ownership.lane_loader import LaneLoader
 from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.model.application import shard_of
@@ -178,7 +178,7 @@ class Tasks:
             await self._loader.load([task.lane])
             lane = self._shards.lane(task.lane)
             if lane is not None and task.work is not Work.DISCARD:
-                replay(lane, self._context.now())  # replayed deliveries are sent at a pace
+                pace_backlog(lane, self._context.now())  # replayed deliveries are sent at a pace
         self._rests.add(task.tenant, self._context.now() - began)
         return 0.0
 

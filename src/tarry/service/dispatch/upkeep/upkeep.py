@@ -107,7 +107,7 @@ class Upkeep:
 async def expire_once(store: Store, context: Context, lane: Lane) -> None:
     """End deliveries of a lane that are too old, and send its endpoint's due warnings."""
     now = context.now()
-    lane.look_after(now)
+    lane.warn_or_park(now)
     within = lane.config.policy.within
     if within is None or lane.endpoint.standing is Standing.PARKED:
         return

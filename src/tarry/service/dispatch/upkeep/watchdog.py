@@ -74,14 +74,16 @@ class Watchdog:
         first = await self._with_ready_rows(list(self._idle_lanes()))
         if not first:
             return
-        seen = {lane: lane.backlog.buffer.turn for lane in first}
+        seen = {lane: lane.backlog.buffer.rewinds for lane in first}
         await asyncio.sleep(SECOND_LOOK)
         still_idle = set(self._idle_lanes())
         unmoved = [
-            lane for lane in first if lane in still_idle and lane.backlog.buffer.turn == seen[lane]
+            lane
+            for lane in first
+            if lane in still_idle and lane.backlog.buffer.rewinds == seen[lane]
         ]
         for lane in await self._with_ready_rows(unmoved):
-            if lane in set(self._idle_lanes()) and lane.backlog.buffer.turn == seen[lane]:
+            if lane in set(self._idle_lanes()) and lane.backlog.buffer.rewinds == seen[lane]:
                 self._wake(lane)
 
     def _idle_lanes(self) -> Iterator[Lane]:
