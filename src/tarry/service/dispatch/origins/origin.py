@@ -183,9 +183,9 @@ class Origin:
         self._queue.add(lane, first=comes_first(lane))
 
     def _is_promising(self, lane: Member) -> bool:
-        """Whether a lane is probed before others: it did not fail since its last success.
+        """Return whether to probe a lane before others: it did not fail since its last success.
 
-        While the origin refuses several lanes, so is a lane that was not refused yet.
+        While the origin refuses several lanes, a lane that was not refused yet goes first as well.
         """
         return lane.is_well or (self.evidence.refuses_all and not lane.refusals)
 
@@ -226,16 +226,20 @@ class Origin:
 
     # --- What its lanes saw ---------------------------------------------------------------------
 
+    @property
+    def levels(self) -> "tuple[Origin, ...]":
+        """This group, and its whole if there is one."""
+        return (self,) if self.whole is None else (self, self.whole)
+
     def add_success(self, failures: int) -> None:
         """Count a success of a closed lane, and its failures just before, at both levels."""
-        self.evidence.add_success(failures)
-        if self.whole is not None:
-            self.whole.evidence.add_success(failures)
+        for level in self.levels:
+            level.evidence.add_success(failures)
 
     @property
     def history(self) -> Sample:
         """The latest answers at this origin, for lanes that have few of their own."""
-        return (self.whole or self).evidence.history
+        return self.levels[-1].evidence.history
 
     def open_whole(self, now: float) -> bool:
         """Make and open the whole if this group cannot connect and there is no whole yet."""
@@ -247,15 +251,13 @@ class Origin:
 
     def reached(self) -> None:
         """Note at both levels that a lane of this group got an answer, even if it is a failure."""
-        self.evidence.reached()
-        if self.whole is not None:
-            self.whole.evidence.reached()
+        for level in self.levels:
+            level.evidence.reached()
 
     def passed(self, now: float) -> None:
         """Drop the evidence at both levels: a lane of this group passed."""
-        self.drop_evidence(now)
-        if self.whole is not None:
-            self.whole.drop_evidence(now)
+        for level in self.levels:
+            level.drop_evidence(now)
 
     def drop_evidence(self, now: float) -> None:
         """Drop the evidence of failures and holds at this level: an attempt passed."""
@@ -359,7 +361,7 @@ class Origin:
             self._work.tick(self)
 
     def whole_changed(self, phase: Phase, now: float) -> None:
-        """React to a new phase of this group's whole."""
+        """React to a new phase of the whole that this group belongs to."""
         self.evidence.reset_failures()
         if phase is Phase.CLOSED:
             self.is_parted = False
