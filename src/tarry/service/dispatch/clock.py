@@ -91,9 +91,9 @@ class Alarms:
         self._now, self._later = now, later
         self._entries: list[tuple[float, int, Sleeper]] = []
         self._numbers = count()
-        self._crowded = SPARE_ALARMS
+        self._clear_up_above = SPARE_ALARMS
         self._timer: Timer | None = None
-        self._rings_at = math.inf
+        self._timer_at = math.inf
 
     @property
     def entries(self) -> int:
@@ -107,9 +107,9 @@ class Alarms:
         sleeper.set_alarm(at)
         if at < math.inf:
             heapq.heappush(self._entries, (at, next(self._numbers), sleeper))
-            if len(self._entries) > self._crowded:
+            if len(self._entries) > self._clear_up_above:
                 self._clear_up()
-            self._wind()
+            self._set_timer()
 
     def _clear_up(self) -> None:
         """Remove the entries of alarms that were replaced or cancelled."""
@@ -120,24 +120,24 @@ class Alarms:
         }
         self._entries = list(live.values())
         heapq.heapify(self._entries)
-        self._crowded = 2 * len(self._entries) + SPARE_ALARMS
+        self._clear_up_above = 2 * len(self._entries) + SPARE_ALARMS
 
-    def _wind(self) -> None:
+    def _set_timer(self) -> None:
         """Set the timer to the time of the first entry."""
         at = self._entries[0][0] if self._entries else math.inf
-        if at >= self._rings_at:
+        if at >= self._timer_at:
             return
         if self._timer is not None:
             self._timer.cancel()
-        self._rings_at = at
-        self._timer = self._later(max(0.0, at - self._now()), self._ring)
+        self._timer_at = at
+        self._timer = self._later(max(0.0, at - self._now()), self._wake_due)
 
-    def _ring(self) -> None:
-        self._timer, self._rings_at = None, math.inf
+    def _wake_due(self) -> None:
+        self._timer, self._timer_at = None, math.inf
         now = self._now()
         while self._entries and self._entries[0][0] <= now:
             at, _, sleeper = heapq.heappop(self._entries)
             if at == sleeper.wake_at:
                 sleeper.set_alarm(math.inf)
                 sleeper.pump()
-        self._wind()
+        self._set_timer()

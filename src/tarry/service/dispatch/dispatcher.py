@@ -72,9 +72,9 @@ class Dispatcher:
         self.drained = False
         """Whether it ended with no request in flight and with everything written."""
         self._hurried = False
-        self._least = 0.0
+        self._left_after_hurry = 0.0
         """Seconds that remain for the current step of the drain after `hurry` was called."""
-        self._patience: asyncio.Timeout | None = None
+        self._time_limit: asyncio.Timeout | None = None
 
     # --- Running and stopping -------------------------------------------------------------------
 
@@ -101,8 +101,8 @@ class Dispatcher:
     def hurry(self) -> None:
         """Wait no longer for the requests in flight: end as if the time limit were reached."""
         self._hurried = True
-        if self._patience is not None:
-            self._patience.reschedule(asyncio.get_running_loop().time() + self._least)
+        if self._time_limit is not None:
+            self._time_limit.reschedule(asyncio.get_running_loop().time() + self._left_after_hurry)
 
     async def _drain(self) -> None:
         """Wait for the requests in flight, write all outcomes, and give the shards back."""
@@ -110,11 +110,11 @@ class Dispatcher:
         time = asyncio.get_running_loop().time
         ends_at = time() + (0.0 if self._hurried else self._limits.grace)
         try:
-            async with asyncio.timeout_at(ends_at) as self._patience:
+            async with asyncio.timeout_at(ends_at) as self._time_limit:
                 while not self._all_quiet():  # noqa: ASYNC110  asked for once, at the very end
                     await asyncio.sleep(RULE.tick)
-            self._least = LEAVING
-            async with asyncio.timeout_at(max(ends_at, time() + LEAVING)) as self._patience:
+            self._left_after_hurry = LEAVING
+            async with asyncio.timeout_at(max(ends_at, time() + LEAVING)) as self._time_limit:
                 await self._owner.leave(list(self.shards.owned.values()))
                 await self.shards.retire()
         except TimeoutError:
@@ -124,7 +124,7 @@ class Dispatcher:
         else:
             self.drained = True
         finally:
-            self._patience = None
+            self._time_limit = None
         # After an error no shard is given back: the next owner waits until the leases have ended.
 
     def _all_quiet(self) -> bool:
@@ -242,5 +242,5 @@ class Dispatcher:
 
     async def _send_notices(self) -> None:
         """Send new notices to operational webhooks."""
-        while await self._notices.tell_once(self.shards.numbers, self.context.now()):
+        while await self._notices.send_once(self.shards.numbers, self.context.now()):
             pass

@@ -83,8 +83,8 @@ def read(message: Message) -> Any:  # noqa: ANN401  JSON
 
 async def test_news_are_told_once(scene: Scene) -> None:
     await scene.note("endpoint.updated", facts={})
-    assert await scene.news.tell_once(ALL, NOON) == 1
-    assert await scene.news.tell_once(ALL, NOON) == 0
+    assert await scene.news.send_once(ALL, NOON) == 1
+    assert await scene.news.send_once(ALL, NOON) == 0
     (message,) = await scene.told()
     assert message.event_type == "endpoint.updated"
     assert read(message) == {
@@ -111,16 +111,16 @@ async def test_whoever_stopped_before_it_was_written_down_tells_nothing_twice(
     with monkeypatch.context() as patch:
         patch.setattr(scene.store, "mark_sent", crash)
         with pytest.raises(KeyboardInterrupt):
-            await scene.news.tell_once(ALL, NOON)
-    assert await scene.news.tell_once(ALL, NOON + 60) == 1
+            await scene.news.send_once(ALL, NOON)
+    assert await scene.news.send_once(ALL, NOON + 60) == 1
     assert len(await scene.told()) == 1
 
 
 async def test_each_owner_tells_the_news_of_its_shards(scene: Scene) -> None:
     await scene.note("endpoint.updated")
     mine = scene.application.shard
-    assert await scene.news.tell_once([one for one in ALL if one != mine], NOON) == 0
-    assert await scene.news.tell_once([mine], NOON) == 1
+    assert await scene.news.send_once([one for one in ALL if one != mine], NOON) == 0
+    assert await scene.news.send_once([mine], NOON) == 1
 
 
 async def test_many_news_are_told_piece_by_piece(
@@ -129,7 +129,7 @@ async def test_many_news_are_told_piece_by_piece(
     monkeypatch.setattr(telling, "CHUNK", 2)
     for _ in range(5):
         await scene.note("endpoint.updated")
-    assert [await scene.news.tell_once(ALL, NOON) for _ in range(4)] == [2, 2, 1, 0]
+    assert [await scene.news.send_once(ALL, NOON) for _ in range(4)] == [2, 2, 1, 0]
     assert len(await scene.told()) == 5
 
 
@@ -138,14 +138,14 @@ async def test_without_a_listener_nothing_is_kept_to_be_told(scene: Scene) -> No
     await scene.store.put(Environment("org_deaf"))
     await scene.store.put(other)
     await scene.note("endpoint.updated", await scene.add_endpoint(other))
-    assert await scene.news.tell_once(ALL, NOON) == 1
+    assert await scene.news.send_once(ALL, NOON) == 1
     assert await scene.store.read(Notices(unsent=True)) == []
     assert await scene.told() == []
 
 
 async def test_news_of_nobody_are_told_to_nobody(scene: Scene) -> None:
     await scene.note("outbox.refused", replace(scene.endpoint, id=""))
-    assert await scene.news.tell_once(ALL, NOON) == 1
+    assert await scene.news.send_once(ALL, NOON) == 1
     assert await scene.told() == []
 
 
@@ -154,16 +154,16 @@ async def test_the_listeners_own_troubles_are_no_news_but_that_one_was_disabled(
 ) -> None:
     for kind in ("message.attempt.exhausted", "endpoint.failing", "endpoint.disabled"):
         await scene.note(kind, scene.listener)
-    assert await scene.news.tell_once(ALL, NOON) == 3
+    assert await scene.news.send_once(ALL, NOON) == 3
     assert [message.event_type for message in await scene.told()] == ["endpoint.disabled"]
 
 
 async def test_while_there_is_no_room_news_wait(scene: Scene) -> None:
     await scene.note("endpoint.updated")
     await scene.store.put(replace(scene.listening, most_waiting=0))
-    assert await scene.news.tell_once(ALL, NOON) == 0
+    assert await scene.news.send_once(ALL, NOON) == 0
     await scene.store.put(scene.listening)
-    assert await scene.news.tell_once(ALL, NOON) == 1
+    assert await scene.news.send_once(ALL, NOON) == 1
     assert len(await scene.told()) == 1
 
 
@@ -177,15 +177,15 @@ async def test_news_that_wait_hold_up_nobody_elses(
     other = Scene(scene.store, environment="org_other")
     await other.set_up()
     await other.note("endpoint.updated")
-    assert sum([await scene.news.tell_once(ALL, NOON) for _ in range(3)]) == 1
+    assert sum([await scene.news.send_once(ALL, NOON) for _ in range(3)]) == 1
     assert len(await other.told()) == 1
     await scene.store.put(scene.listening)
-    assert sum([await scene.news.tell_once(ALL, NOON) for _ in range(3)]) == 4
+    assert sum([await scene.news.send_once(ALL, NOON) for _ in range(3)]) == 4
 
 
 async def data_of(scene: Scene, kind: str, **facts: Any) -> dict[str, Any]:  # noqa: ANN401  JSON
     await scene.note(kind, facts=facts)
-    await scene.news.tell_once(ALL, NOON)
+    await scene.news.send_once(ALL, NOON)
     (message,) = await scene.told()
     data: dict[str, Any] = read(message)["data"]
     return data

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tarry.errors import StoreError
 from tarry.service.dispatch.upkeep.tasks import CHUNK
-from tarry.service.dispatch.upkeep.upkeep import Kept, oldest, sweep
+from tarry.service.dispatch.upkeep.upkeep import Kept, oldest_kept, sweep
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Lease
@@ -69,7 +69,7 @@ def test_the_oldest_that_may_still_wait_is_just_as_old_as_the_policy_allows(
     parked: tuple[tuple[float, float | None], ...], within: float, ago: float
 ) -> None:
     endpoint = an_endpoint("app", parked=parked)
-    before = oldest(endpoint, within, NOON)
+    before = oldest_kept(endpoint, within, NOON)
     accepted_at = NOON - ago
     if abs(endpoint.age(accepted_at, NOON) - within) > 1e-3:
         assert (accepted_at < before) == (endpoint.age(accepted_at, NOON) > within)

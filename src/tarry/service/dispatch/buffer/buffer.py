@@ -21,7 +21,7 @@ from tarry.service.model.lane import Due, Fetched, Stream, Want
 
 EARLY = 16
 """How many rows to ask for of resends, and of an ordered lane's rows that are not due yet."""
-SELDOM = 2
+OTHERS_BETWEEN = 2
 """How many other rows of the backlog are sent between two that are sent again."""
 _NONE: frozenset[int] = frozenset()
 _NO_RESENDS: frozenset[str] = frozenset()
@@ -373,7 +373,7 @@ class Buffer:
         self._fresh_next = True
         if old:
             again = ripe or due
-            if ready and (self._since_again < SELDOM or not again):
+            if ready and (self._since_again < OTHERS_BETWEEN or not again):
                 self._since_again += 1
                 return self._first_ready()
             self._since_again = 0

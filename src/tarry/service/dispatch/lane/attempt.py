@@ -135,10 +135,10 @@ def signed_request(  # noqa: PLR0913  everything that a request is made of
 # --- The attempt in flight ----------------------------------------------------------------------
 
 
-class Lander(Protocol):
+class AnswerReceiver(Protocol):
     """The lane that waits for the answer."""
 
-    def answered(self, flight: "PendingAttempt", answer: Answer) -> None:
+    def answered(self, pending: "PendingAttempt", answer: Answer) -> None:
         """Process the answer to an attempt."""
 
 
@@ -153,7 +153,7 @@ class PendingAttempt:
 
     def __init__(  # noqa: PLR0913, PLR0917  made for every attempt: keyword arguments cost time
         self,
-        lane: Lander,
+        lane: AnswerReceiver,
         due: Due,
         gate: Gate,
         origin: Origin,

@@ -17,7 +17,7 @@ from tarry.service.model.settings import Parking
 SAVED_EVERY = 30.0
 """How often the record of a healthy endpoint is saved, in seconds. The saved time of its last
 success, which users see, lags behind the real one by at most this."""
-TOLD = frozenset({Reason.EXHAUSTED, Reason.AGED, Reason.REFUSED, Reason.ABORTED})
+NOTIFIED = frozenset({Reason.EXHAUSTED, Reason.AGED, Reason.REFUSED, Reason.ABORTED})
 """The reasons of failed deliveries for which the endpoint's owner gets a notice each."""
 TROUBLED = 4
 """Attempts after which the owner gets a notice that a delivery fails, or succeeded after all."""
@@ -127,7 +127,7 @@ class EndpointRecord:
 def notice_kind(made: Settlement) -> str | None:
     """Return the kind of notice that a settlement causes, if any."""
     if made.state is FAILED:
-        return "message.attempt.exhausted" if made.reason in TOLD else None
+        return "message.attempt.exhausted" if made.reason in NOTIFIED else None
     if made.attempt is None or not made.attempt.counted:
         return None
     if made.state is WAITING and made.attempts == TROUBLED:

@@ -169,7 +169,7 @@ class SettlementWriter:
             written = await self._settle_simpler(part, error)
         parts.popleft()
         if written is not None:
-            self._tell(*written)
+            self._continue_lanes(*written)
 
     async def _settle_simpler(
         self, part: Part, error: StoreError
@@ -200,7 +200,7 @@ class SettlementWriter:
     async def _settle(self, part: Part) -> list[bool]:
         return await self._store.settle(part.settlements, part.changed, part.leases)
 
-    def _tell(self, part: Part, made: Sequence[bool]) -> None:
+    def _continue_lanes(self, part: Part, made: Sequence[bool]) -> None:
         """Let lanes go on whose settlements were written."""
         self._work.wrote(len(part.finished))
         now, unwritten = self._context.now(), self._context.unwritten

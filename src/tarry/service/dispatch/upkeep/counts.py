@@ -26,7 +26,7 @@ class Counts:
     def __init__(self, store: Store, context: Context, shards: Shards, trials: TaskTrials) -> None:
         self._store, self._context, self._trials = store, context, trials
         self._turns = TaskTurns(store, shards, STATISTICS)
-        self._question = asyncio.Lock()
+        self._query_lock = asyncio.Lock()
         """Held by the count that queries the store; counts that wait for it are served in order."""
 
     async def count_all(self) -> None:
@@ -61,5 +61,5 @@ class Counts:
         await self._trials.attempt(task, self._counted)
 
     async def _counted(self, task: Task, lease: Lease) -> Task:
-        data = await counted(self._store, task, self._question)
+        data = await counted(self._store, task, self._query_lock)
         return await self._store.finish(task, data, now=self._context.now(), lease=lease)

@@ -35,19 +35,19 @@ class NoticeSender:
         self._store, self._chance = store, chance
         self._after = ""
 
-    async def tell_once(self, shards: Collection[int], now: float) -> int:
+    async def send_once(self, shards: Collection[int], now: float) -> int:
         """Send the next notices of applications in these shards; return how many are done."""
         unsent = await self._store.read(Notices(unsent=True, after=self._after, limit=CHUNK))
         mine = [notice for notice in unsent if shard_of(notice.application) in shards]
-        done = await self._tell(mine, now)
+        done = await self._send(mine, now)
         self._after = unsent[-1].id if len(unsent) == CHUNK else ""
         return done
 
-    async def _tell(self, mine: Sequence[Notice], now: float) -> int:
+    async def _send(self, mine: Sequence[Notice], now: float) -> int:
         if not mine:
             return 0
-        telling = _Telling(self._store, self._chance, now)
-        messages = {notice.id: await telling.message(notice) for notice in mine}
+        notice_messages = _NoticeMessages(self._store, self._chance, now)
+        messages = {notice.id: await notice_messages.message(notice) for notice in mine}
         new = [
             NewMessage(message, key, _MARK)
             for key, message in messages.items()
@@ -64,12 +64,12 @@ class NoticeSender:
         return len(done)
 
 
-class _Telling:
+class _NoticeMessages:
     """Makes messages of notices, and caches the applications with operational webhooks."""
 
     def __init__(self, store: Store, chance: Callable[[int], bytes], now: float) -> None:
         self._store, self._chance, self._now = store, chance, now
-        self._listening: dict[str, Application | None] = {}
+        self._receivers: dict[str, Application | None] = {}
 
     async def message(self, notice: Notice) -> Message | None:
         """Return the message for a notice; None if it is not to be sent or has no receiver."""
@@ -80,27 +80,27 @@ class _Telling:
         environment = row.application.environment
         if operational.is_hidden(environment) and notice.kind != DISABLED:
             return None
-        listening = await self._listens(operational.hidden(environment))
-        if listening is None:
+        receiver = await self._receiver(operational.hidden(environment))
+        if receiver is None:
             return None
         payload = {"type": notice.kind, "data": await self._data(notice, row)}
         return Message(
             id=ids.make(ids.MESSAGE, now=self._now, entropy=self._chance(ids.CHANCE)),
-            application=listening.id,
+            application=receiver.id,
             event_type=notice.kind,
             payload=msgspec.json.encode(payload),
             accepted_at=self._now,
         )
 
-    async def _listens(self, hidden: str) -> Application | None:
-        if hidden not in self._listening:
+    async def _receiver(self, hidden: str) -> Application | None:
+        if hidden not in self._receivers:
             try:
                 application = await self._store.get(Applications(hidden), operational.UID)
             except NotFound:
-                self._listening[hidden] = None
+                self._receivers[hidden] = None
             else:
-                self._listening[hidden] = application
-        return self._listening[hidden]
+                self._receivers[hidden] = application
+        return self._receivers[hidden]
 
     async def _data(self, notice: Notice, row: LaneRow) -> Data:
         uid = notice.facts.get("endpoint_uid", row.endpoint.uid)
@@ -117,16 +117,16 @@ class _Telling:
                 return data | _of_endpoint(notice)
 
     async def _of_message(self, notice: Notice) -> Data:
-        known_as, event_id = str(notice.facts.get("message", "")), None
+        message_id, event_id = str(notice.facts.get("message", "")), None
         with suppress(NotFound):  # the message was swept meanwhile
-            event_id = (await self._store.get(Messages(notice.application), known_as)).event_id
+            event_id = (await self._store.get(Messages(notice.application), message_id)).event_id
         return {
-            "msgId": known_as,
+            "msgId": message_id,
             "msgEventId": event_id,
             "lastAttempt": {
                 "id": notice.facts.get("attempt") or "",
                 "responseStatusCode": notice.facts.get("status") or 0,
-                "timestamp": _written(notice.facts.get("attempted_at") or notice.at),
+                "timestamp": _as_text(notice.facts.get("attempted_at") or notice.at),
             },
             "reason": notice.facts.get("reason"),
         }
@@ -137,11 +137,11 @@ def _of_endpoint(notice: Notice) -> Data:
     if notice.kind == DISABLED:
         since = facts.get("since") or notice.at
         trigger = facts.get("trigger", "automatic")
-        fails = None if trigger == "manual" else _written(since)
+        fails = None if trigger == "manual" else _as_text(since)
         return {"failSince": fails, "trigger": trigger, "reason": facts.get("why")}
     data: Data = {}
     if "since" in facts:
-        data["failSince"] = _written(facts["since"] or notice.at)
+        data["failSince"] = _as_text(facts["since"] or notice.at)
     if "share" in facts:
         data["share"] = facts["share"]
     if "why" in facts:
@@ -149,6 +149,6 @@ def _of_endpoint(notice: Notice) -> Data:
     return data
 
 
-def _written(at: object) -> str:
+def _as_text(at: object) -> str:
     moment = datetime.fromtimestamp(float(str(at)), UTC)
     return moment.isoformat().replace("+00:00", "Z")

@@ -18,12 +18,12 @@ from tarry.service.store.kinds import Applications, Endpoints
 APPLICATIONS = "appIds"
 """The key in a task's data that lists the applications to count, if not all."""
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
-async def counted(store: Store, task: Task, question: asyncio.Lock) -> dict[str, Any]:
-    """Return the result of a task that counts; `question` is held during each query."""
-    asking = _Asking(store, question)
+async def counted(store: Store, task: Task, query_lock: asyncio.Lock) -> dict[str, Any]:
+    """Return the result of a task that counts; `query_lock` is held during each query."""
+    queries = _Queries(store, query_lock)
     match task.work:
         case Work.APP_STATS:
             return {
@@ -31,16 +31,16 @@ async def counted(store: Store, task: Task, question: asyncio.Lock) -> dict[str,
                     {
                         "appId": application.id,
                         "appUid": application.uid,
-                        "messageDestinations": await _destinations(asking, application, task),
+                        "messageDestinations": await _destinations(queries, application, task),
                     }
-                    async for application in _applications(asking, task)
+                    async for application in _applications(queries, task)
                 ]
             }
         case Work.EVENT_TYPE_STATS:
             return {
                 "event_types": [
-                    await _subscribed(asking, application)
-                    async for application in _applications(asking, task)
+                    await _subscribed(queries, application)
+                    async for application in _applications(queries, task)
                 ]
             }
         case (
@@ -55,15 +55,15 @@ async def counted(store: Store, task: Task, question: asyncio.Lock) -> dict[str,
             assert_never(task.work)
 
 
-class _Asking:
+class _Queries:
     """Queries the store when it is this count's turn."""
 
-    def __init__(self, store: Store, question: asyncio.Lock) -> None:
-        self.store, self._question = store, question
+    def __init__(self, store: Store, query_lock: asyncio.Lock) -> None:
+        self.store, self._query_lock = store, query_lock
 
-    async def answer(self, ask: Callable[[], Awaitable[Found]]) -> Found:
+    async def answer(self, ask: Callable[[], Awaitable[Result]]) -> Result:
         """Return the store's answer to a query."""
-        async with self._question:
+        async with self._query_lock:
             return await ask()
 
     def endpoints(self, application: Application) -> AsyncIterator[Endpoint]:
@@ -72,33 +72,33 @@ class _Asking:
         return all_pages(lambda cut: self.answer(lambda: page(kind, cut)))
 
 
-async def _applications(asking: _Asking, task: Task) -> AsyncIterator[Application]:
+async def _applications(queries: _Queries, task: Task) -> AsyncIterator[Application]:
     """Yield the applications that the task asks for and that still exist."""
-    store, kind = asking.store, Applications(task.environment)
+    store, kind = queries.store, Applications(task.environment)
     if APPLICATIONS not in task.data:
         page = store.page
-        async for application in all_pages(lambda cut: asking.answer(lambda: page(kind, cut))):
+        async for application in all_pages(lambda cut: queries.answer(lambda: page(kind, cut))):
             yield application
         return
     for application_id in task.data[APPLICATIONS]:
         with suppress(NotFound):
-            yield await asking.answer(partial(store.get, kind, application_id))
+            yield await queries.answer(partial(store.get, kind, application_id))
 
 
-async def _destinations(asking: _Asking, application: Application, task: Task) -> int:
+async def _destinations(queries: _Queries, application: Application, task: Task) -> int:
     """Return how many deliveries its messages of the task's period had, without skipped ones."""
     total = 0
-    async for endpoint in asking.endpoints(application):
-        counts = await asking.answer(
-            partial(asking.store.count_deliveries, endpoint, since=task.since, until=task.end)
+    async for endpoint in queries.endpoints(application):
+        counts = await queries.answer(
+            partial(queries.store.count_deliveries, endpoint, since=task.since, until=task.end)
         )
         total += sum(count for (state, _), count in counts.items() if state is not State.SKIPPED)
     return total
 
 
-async def _subscribed(asking: _Asking, application: Application) -> dict[str, Any]:
+async def _subscribed(queries: _Queries, application: Application) -> dict[str, Any]:
     named, all_of_them = set[str](), False
-    async for endpoint in asking.endpoints(application):
+    async for endpoint in queries.endpoints(application):
         named.update(endpoint.event_types or ())
         all_of_them = all_of_them or endpoint.event_types is None
     return {

@@ -111,7 +111,7 @@ async def expire_once(store: Store, context: Context, lane: Lane) -> None:
     within = lane.config.policy.within
     if within is None or lane.endpoint.standing is Standing.PARKED:
         return
-    before = oldest(lane.endpoint, within, context.earlier(now))
+    before = oldest_kept(lane.endpoint, within, context.earlier(now))
     total, count = 0, CHUNK
     while count == CHUNK:
         count = await store.expire(
@@ -123,7 +123,7 @@ async def expire_once(store: Store, context: Context, lane: Lane) -> None:
         lane.expired(total)
 
 
-def oldest(endpoint: Endpoint, within: float, now: float) -> float:
+def oldest_kept(endpoint: Endpoint, within: float, now: float) -> float:
     """Return when the oldest delivery was accepted that may be kept; parked time does not count."""
     accepted_at = now - within
     for since, until in reversed(endpoint.parked):
