@@ -48,8 +48,7 @@ class Buffer:
         self._resends = self._ready = self._fresh = self._due = self._early = UNREAD
         self._moments = NO_MOMENTS
         self.rewinds = 0
-        """Grows with every rewind: rows that were asked for before a rewind are dropped after it.
-        """
+        """How often it was rewound. Rows that were asked for before a rewind are dropped."""
         self.read_to = 0
         """Every delivery up to this sequence number that was ready in the store has been read. The
         lane may sleep only at this position: see `Queue.rest`."""
@@ -71,7 +70,7 @@ class Buffer:
         self.next_due_at: float | None = None
         """The earliest due time of the deliveries that wait in the store for a due time."""
         self._new_due_at: float | None = None
-        """The same for deliveries that got their due time after the store was last asked."""
+        """The earliest due time of deliveries that got it after the store was last asked."""
         self._due_from = LONG_AGO
         """No row that is due is sent before this time."""
 
@@ -106,10 +105,7 @@ class Buffer:
         self.rewind()
 
     def set_fresh_after(self, added: int) -> None:
-        """Treat deliveries after the first `added` ones as fresh: the endpoint is back, or down.
-
-        All others are the backlog.
-        """
+        """Count deliveries after the first `added` ones as fresh, and all others as the backlog."""
         if not self.fifo:  # an ordered lane sends nothing before its backlog
             self._fresh_from = added + 1
         self.rewind()
@@ -123,7 +119,7 @@ class Buffer:
         return self.all_ready_read() and self._due.all_read
 
     def all_ready_read(self) -> bool:
-        """Return whether all rows were read that do not wait for a due time."""
+        """Return whether all rows without a due time were read."""
         read = self._resends.all_read and self._ready.all_read
         return read and (self._fresh_from is None or self._fresh.all_read)
 
@@ -266,7 +262,7 @@ class Buffer:
             self._again -= {row.seq}
 
     def mark_again(self, row: Due) -> None:
-        """Mark a row that is being settled and is sent again in a moment: the lane is not idle."""
+        """Remember that a row is sent again once it is settled: until then the lane is not idle."""
         if self.busy.get(row.seq) == row.message:
             self._again |= {row.seq}
 
@@ -295,9 +291,9 @@ class Buffer:
         self._moments = self._moments.add(row, at)
 
     def leave_behind(self, row: Due) -> None:
-        """Leave a row that is still ready to the next rewind.
+        """Leave a row that is ready in the store to the next rewind, which reads it again.
 
-        In an ordered lane it goes before all rows that were read since: all are read again at once.
+        In an ordered lane that rewind is now: the row goes before all that were read since.
         """
         self._mark_free(row)
         if self.fifo:
@@ -306,10 +302,10 @@ class Buffer:
             self._left_behind = True
 
     def note_due_at(self, at: float) -> None:
-        """Take note that a row waits in the store for this due time.
+        """Remember that a row waits in the store for this due time.
 
-        If rows with later due times were read already, this one was skipped as busy, and only a
-        rewind finds it.
+        If rows with later due times were read already, this one was skipped as busy. Only a rewind
+        finds it then.
         """
         self._new_due_at = at if self._new_due_at is None else min(at, self._new_due_at)
         self._left_behind = self._left_behind or at <= self._due.due_at
@@ -347,7 +343,7 @@ class Buffer:
         return row
 
     def _head(self, now: float, phase: Phase) -> Due | None:
-        """Return the head of an ordered lane: one that waits for its moment holds up all others."""
+        """Take the head of an ordered lane: one that waits for its moment holds up all others."""
         if self._moments.waiting:
             ripe = self._moments.next_at <= now or phase is OPEN
             return self._first_ripe() if ripe else None
@@ -357,10 +353,10 @@ class Buffer:
         return self._first_ready() if ready else None
 
     def _any(self, now: float, phase: Phase) -> Due | None:
-        """Return fresh rows and the backlog's by turns; for a probe also a row that is not due yet.
+        """Take fresh rows and the backlog's by turns; for a probe also a row that is not due yet.
 
-        In the backlog, one row that is sent again follows two others. Otherwise, where every other
-        message fails, failing messages would be sent over and over before the others.
+        In the backlog, one retry follows two other rows. Otherwise, where every other message
+        fails, the failing messages would be retried over and over before the others are sent.
         """
         ripe = self._moments.next_at <= now
         due = now >= self._due_from and bool(self._due.rows)
@@ -426,12 +422,12 @@ class Buffer:
     def ready_runs_low(self, few: int) -> bool:
         """Return whether few ready rows are at hand although the store may have more.
 
-        Then nearly all rows at hand are sent again, and ready ones should go before them.
+        The other rows at hand are retries, and ready rows should go before most of them.
         """
         return not self._ready.all_read and len(self._ready.rows) <= few
 
     def has_ripe_or_early(self, now: float, phase: Phase) -> bool:
-        """Return whether a row can go now whose moment has come, or an early one as a probe."""
+        """Return whether the moment of a row has come, or an early row can go as a probe."""
         if self._moments.next_at <= now:
             return True
         head = self._moments.waiting if self.fifo else ()

@@ -273,9 +273,9 @@ def _own_gate_failed(lane: Lane, judgement: Judgement, now: float) -> None:
 
 
 def _go_apart_if_alone(lane: Lane, judgement: Judgement, now: float) -> None:
-    """Part the lane from its origin's paced gate if it alone is refused, or fails, every time.
+    """Part the lane from its origin's paced gate if all its attempts fail, or all are refused.
 
-    A failure may be due to the pace. Few failures are enough if the lane failed before the pace
+    A failure may be due to the pace. `RULE.failures` are enough if the lane failed before the pace
     began and did not pass since. Otherwise, or if the endpoint asks for fewer requests, it takes
     `NO_OVERLOAD` failures: an overload would have let one of these attempts pass.
     """

@@ -39,7 +39,7 @@ def pump(lane: Lane) -> None:
 
 
 def pump_at(lane: Lane, now: float) -> None:
-    """Do the same for a caller that has just read the clock."""
+    """Do the same as `pump`, for a caller that has just read the clock."""
     if not lane.is_at_work:
         return
     gates = lane.gates
@@ -91,7 +91,7 @@ def _send_next(lane: Lane, gate: Gate, now: float) -> bool:
 
 
 def _take_slots(lane: Lane, now: float) -> bool:
-    """Take what one more attempt needs from the process; the lane is pumped when it may again."""
+    """Take the slots that one more attempt needs; if there is none, the lane is pumped later."""
     if now >= lane.held.until:
         lane.held.delay()
         return False
@@ -140,7 +140,10 @@ def _has_rows(lane: Lane, gate: Gate, now: float) -> bool:
 
 
 def _runs_low(lane: Lane, gate: Gate, at_hand: int, now: float) -> bool:
-    """Return whether to ask for more rows, not in vain: the lane would ask again at once."""
+    """Return whether few rows are at hand and the store may have more that can go now.
+
+    A lane that asked in vain would ask again at once.
+    """
     buffer, phase, most = lane.backlog.buffer, gate.phase, room(lane, gate)
     few = at_hand <= most // 2
     if phase is PACED:

@@ -84,7 +84,7 @@ class Failures(Struct, frozen=True):
         return len(before.answered) < len(self.answered) < SEVERAL
 
     def reset(self) -> "Failures":
-        """Return an empty count that remembers the time of the first failure."""
+        """Return no failures, but remember since when there were some."""
         return Failures(since=self.since)
 
 
@@ -132,7 +132,7 @@ class Evidence:
     # --- Successes ------------------------------------------------------------------------------
 
     def passed(self, now: float, refused: Iterable[int]) -> None:
-        """Drop the evidence: an attempt passed. So these lanes were refused alone."""
+        """Drop the evidence: an attempt passed. So the refusals of these lanes were their own."""
         self.passed_at = now
         self.failures = NO_FAILURES
         if self.refused:
@@ -140,7 +140,7 @@ class Evidence:
         self._held = NOTHING
 
     def assume_success(self, now: float) -> None:
-        """Take lanes that are open now for no evidence, as if an attempt had passed."""
+        """Ignore lanes that are open now as evidence, as if an attempt had passed."""
         self.passed_at = now
 
     def has_passed_since(self, time: float) -> bool:

@@ -184,7 +184,7 @@ class SharedRecord:
         return waiting > 2 * known + 100
 
     def rescale(self, gate: Gate, waiting: int) -> None:
-        """Give a gate that is paced now its share of the pace, and take that back from others.
+        """Scale the gate to this worker's share while it is paced, and back when it is not.
 
         Half of the pace is divided evenly between workers, and half by how many deliveries wait.
         """

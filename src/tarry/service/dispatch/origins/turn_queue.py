@@ -179,8 +179,7 @@ class TurnQueue:
     def make_up(self) -> None:
         """Delay the next probe by as much as earlier ones were brought forward.
 
-        So there are no more probes than without that. A probe that was asked for and not sent yet
-        is not delayed.
+        So bringing probes forward adds none. An extra probe that was not sent yet is not delayed.
         """
         if self._gate.extra_probe:
             return

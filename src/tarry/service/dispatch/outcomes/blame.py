@@ -70,7 +70,7 @@ class LaneBlame:
     # --- Answers --------------------------------------------------------------------------------
 
     def succeeded(self, due: Due, sent_at: float) -> None:
-        """Take in that the endpoint works, as the answer to an attempt of that time shows."""
+        """Remember that the endpoint works: it answered an attempt of that time."""
         self.refusals = self.failures = 0
         self._tries = accept(self._tries, self._of(due), self._accepted)
         self._accepted = max(self._accepted, sent_at)

@@ -38,7 +38,7 @@ class OwnedShard:
         """Whether they were known once. Lanes that are found later were at rest, so no earlier
         owner has a request of them in flight."""
         self.doubts = 0
-        """How often it was in doubt: a doubt may arise while its lanes are looked up."""
+        """How often `doubt` was called: that may happen while its lanes are looked up."""
         self.lanes: dict[int, Lane] = {}
 
     @property
