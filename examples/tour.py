@@ -83,7 +83,7 @@ async def poll() -> None:
     heading("An async job that is polled until it is done")
     progress = itertools.count(25, 25)
 
-    @tarry.retry(tarry.Policy(backoff=tarry.Fixed(0.05)), until=lambda done: done >= 100)  # noqa: PLR2004
+    @tarry.retry(tarry.Policy(backoff=tarry.Fixed(0.05)), until=lambda done: done >= 100)  # noqa: PLR2004  percent
     async def job() -> int:
         done = next(progress)
         print(f"  {done} %")

@@ -1,5 +1,6 @@
 """./dev sets up once, notices when it must again, and says plainly what it cannot do."""
 
+import json
 import sys
 from collections.abc import Callable, Iterable
 from importlib.machinery import SourceFileLoader
@@ -369,8 +370,37 @@ def test_one_failing_step_does_not_keep_the_others_from_running(
         ["what", "went"],
         ["three", "ok"],
         ["four", "ok"],
+        ["took", "0.0"],
         ["FAILED:", "two"],
     ]
+
+
+def test_a_run_reports_how_long_it_and_its_steps_took_and_keeps_that(
+    dev: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ends = iter(
+        2
+        * [
+            dev.Outcome(passed=True, seconds=2.04, output=""),
+            dev.Outcome(passed=False, seconds=61.0, output=""),
+        ]
+    )
+    monkeypatch.setattr(dev, "make_ready", lambda _: None)
+    monkeypatch.setattr(dev, "outcome", lambda _: next(ends))
+    monkeypatch.setattr(dev, "steps", lambda *_: [[dev.Step("one", [])], [dev.Step("two", [])]])
+    monkeypatch.setattr(dev, "commit", lambda: "c0ffee")
+    assert [dev.main(["test"]), dev.main(["test", "--quick"])] == [1, 1]
+    assert "took 0.0 min: two 61 s, one 2 s\n" in capsys.readouterr().out
+    lines = (dev.ROOT / "build/test-1/durations.jsonl").read_text().splitlines()
+    first, second = map(json.loads, lines)
+    assert (first["amount"], second["amount"]) == ("usual", "quick")
+    assert first["ended_at"] <= second["ended_at"]
+    assert first["steps"] == {"one": 2.0, "two": 61.0}
+    assert (first["commit"], first["failed"]) == ("c0ffee", ["two"])
+
+
+def test_a_folder_without_a_commit_has_none(dev: Any) -> None:
+    assert dev.commit() is None
 
 
 @pytest.fixture

@@ -135,7 +135,7 @@ def test_every_need_is_told(need: Need) -> None:
 def codes() -> set[tuple[str, str]]:
     """Every status and code that is answered."""
     package = Path(str(api.__file__)).parent
-    source = "\n".join(path.read_text() for path in package.glob("*.py"))
+    source = "\n".join(path.read_text() for path in package.rglob("*.py"))
     refused = {("400", code) for code in re.findall(r'BadRequest\(\s*"([\w ]+)"', source)}
     return refused | set(re.findall(r'\b([45]\d\d|INSIDE), "([\w ]+)"', source))
 
@@ -226,7 +226,7 @@ def test_headers_that_are_not_shown_again_are_told() -> None:
 
 def test_every_operational_event_is_told() -> None:
     package = Path(str(api.__file__)).parent
-    source = getsource(record) + "".join(path.read_text() for path in package.glob("*.py"))
+    source = getsource(record) + "".join(path.read_text() for path in package.rglob("*.py"))
     kinds = set(
         re.findall(r'"(endpoint\.(?:created|updated|deleted|disabled|paused|failing))"', source)
     )

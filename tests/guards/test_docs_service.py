@@ -211,6 +211,17 @@ def test_every_status_of_the_way_in_is_told_with_its_code() -> None:
     assert answers
 
 
+# --- The dashboard ------------------------------------------------------------------------------
+
+
+def test_every_view_of_the_bar_is_told() -> None:
+    routes = (ROOT / "src/tarry/service/web/static/routes.js").read_text()
+    links = re.findall(r'link: "([^"]+)"', routes)
+    text = page("../howto/use-the-dashboard.md")
+    assert links
+    assert [link for link in links if f"**{link}**" not in text] == []
+
+
 # --- Commands and errors ------------------------------------------------------------------------
 
 

@@ -2,20 +2,38 @@
 
 - No module imports itself by a detour, typed imports included.
 - A wait is decided in one place: nothing outside of `core` and `sim` lets a number grow
-  exponentially or draws lots, except as listed here with the reason.
+  exponentially, draws lots or multiplies the time that it waits, except as listed here with the
+  reason.
+- The core does no I/O, also not by functions that need no import.
+- The values of the service's model are frozen, as those of the core are (`core/value.py`).
 - No module uses private names of another one.
+- Every check is on, and an exception outside of the tests has a reason beside it.
 - Doors to the type checker and the linter (`Any`, `noqa`) do not become more.
 
-The layers are import-linter's, see pyproject.toml.
+The layers are import-linter's, see pyproject.toml. `test_house.py` has the rules about files, and
+`test_exports.py`, `test_public.py` and `test_docs_run.py` those about what is public.
 """
 
 import ast
 import functools
+import io
+import re
+import tokenize
+import tomllib
 
 import pytest
 
 from tests.measure.house import words
-from tests.measure.structure import foreign_private_names, imports, in_cycles, modules, powers
+from tests.measure.structure import (
+    calls_of,
+    changeable_structs,
+    computed_waits,
+    foreign_private_names,
+    imports,
+    in_cycles,
+    modules,
+    powers,
+)
 from tests.project_files import ROOT, project_files
 
 FREE = ("tarry.core.", "tarry.sim.", "tarry.testing.")
@@ -47,6 +65,13 @@ PRIVATE = {
 }
 NAMED_TUPLE = {"_asdict", "_replace"}
 """Names that Python documents as public."""
+RANDOM = {"numpy.random", "random"}
+DRAWING = {"SystemRandom", "default_rng", "randbelow"}
+"""Functions by which chance comes from elsewhere."""
+BUILT_IN_IO = {"input", "open", "print"}
+EXCEPTION = re.compile(
+    r"#\s*(?:noqa: [A-Z0-9, ]*[A-Z][0-9]+|type: ignore\[[\w, -]+\])(?P<reason>.*)"
+)
 MOST = {
     "uses of Any in src": 305,
     "noqa comments in src": 397,
@@ -86,7 +111,11 @@ def test_whether_to_try_again_is_asked_of_decide_in_the_known_places() -> None:
 
 
 def test_only_the_known_places_draw_lots() -> None:
-    drawing = {name for name, tree in outside().items() if imports(tree, {"random"})}
+    drawing = {
+        name
+        for name, tree in outside().items()
+        if imports(tree, RANDOM) or list(calls_of(tree, DRAWING))
+    }
     assert drawing == DRAW.keys()
 
 
@@ -98,6 +127,35 @@ def test_no_wait_grows_outside_of_the_core() -> None:
         for line, what in powers(tree)
     }
     assert not found, "let a backoff of core compute it:\n" + "\n".join(found)
+
+
+def test_no_wait_is_multiplied_where_it_is_waited() -> None:
+    found = [
+        f"{name}:{line}: {call}"
+        for name, tree in outside().items()
+        for line, call in computed_waits(tree)
+    ]
+    assert not found, "let a policy of core compute it:\n" + "\n".join(found)
+
+
+def test_the_core_does_no_input_and_output() -> None:
+    found = [
+        f"{name}:{line}: {call}"
+        for name, tree in sources().items()
+        if name.startswith("tarry.core.")
+        for line, call in calls_of(tree, BUILT_IN_IO)
+    ]
+    assert found == []
+
+
+def test_the_values_of_the_model_are_frozen() -> None:
+    found = [
+        f"{name}.{kind}"
+        for name, tree in sources().items()
+        if name.startswith("tarry.service.model.")
+        for kind in changeable_structs(tree)
+    ]
+    assert found == []
 
 
 @pytest.mark.parametrize("name", GROW)
@@ -113,6 +171,38 @@ def test_private_names_stay_in_their_modules() -> None:
         if private not in NAMED_TUPLE
     }
     assert found == PRIVATE.keys()
+
+
+def test_every_check_is_on() -> None:
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    assert tools["ruff"]["lint"]["select"] == ["ALL"]
+    assert tools["mypy"]["strict"]
+    assert tools["pytest"]["filterwarnings"][0] == "error"
+
+
+def without_reason(comment: str) -> bool:
+    """Tell whether a comment switches a check off and does not say why."""
+    return any(not match["reason"].strip(" -") for match in EXCEPTION.finditer(comment))
+
+
+def test_an_exception_outside_of_the_tests_has_a_reason() -> None:
+    scripts = [path for path in project_files() if path.suffix == ".py" or path == ROOT / "dev"]
+    assert ROOT / "dev" in scripts
+    found = [
+        f"{path.relative_to(ROOT)}:{token.start[0]}"
+        for path in scripts
+        if not path.is_relative_to(ROOT / "tests")
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
+        if token.type == tokenize.COMMENT and without_reason(token.string)
+    ]
+    assert not found, "\n".join(["these say no reason:", *found])
+
+
+def test_the_guard_sees_whether_there_is_a_reason() -> None:
+    said = ["# noqa: ANN401  JSON", "# noqa: A1, B2 - why", "# type: ignore[a-b]  why", "# why"]
+    assert [comment for comment in said if without_reason(comment)] == []
+    bare = ["# noqa: PLR2004", "# noqa: A001, B002", "# type: ignore[a-b]"]
+    assert [comment for comment in bare if not without_reason(comment)] == []
 
 
 def test_doors_to_the_checkers_do_not_become_more() -> None:

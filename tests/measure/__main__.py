@@ -13,13 +13,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.measure.house import Figures, figures, files_of_a_delivery
+from tests.measure.durations import commit_of, minutes_of_tests
+from tests.measure.house import (
+    NONE,
+    Figures,
+    NoDeliveryError,
+    duplicates_at,
+    figures,
+    files_of_a_delivery,
+)
 from tests.project_files import ROOT
 
 NO_SUCH_REVISION = 2
 WIDEST = 42
 """Characters of a cell."""
 PASSED = "files that one delivery passes through"
+MINUTES = "minutes of the last ./dev test"
+NOW = "now"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -28,23 +38,40 @@ def main(arguments: Sequence[str]) -> int:
     measured: dict[str, Figures] = {}
     passed: dict[str, list[str]] = {}
     if options.against is not None:
+        commit = commit_of(options.against)
         with unpacked(options.against) as folder:
             if folder is None:
                 print(f"git knows no revision {options.against}.", file=sys.stderr)
                 return NO_SUCH_REVISION
-            passed[options.against] = files_of_a_delivery(folder)
-            measured[options.against] = figures(folder)
-    passed["now"] = files_of_a_delivery(ROOT)
-    measured["now"] = figures(ROOT)
-    for column, files in passed.items():
-        measured[column][PASSED] = len(files)
+            measure(options.against, folder, commit, measured, passed)
+    measure(NOW, ROOT, None, measured, passed)
     if options.json:
         print(json.dumps({"figures": measured, "files": passed}, indent=2))
         return 0
     print_table(measured)
     if options.files:
         print_files(passed)
+    if options.duplicates:
+        print_duplicates()
     return 0
+
+
+def measure(
+    column: str,
+    root: Path,
+    commit: str | None,
+    measured: dict[str, Figures],
+    passed: dict[str, list[str]],
+) -> None:
+    """Add the figures of a column, and the files of a delivery if one can be followed."""
+    measured[column] = figures(root)
+    measured[column][MINUTES] = minutes_of_tests(ROOT / "build", commit)
+    try:
+        passed[column] = files_of_a_delivery(root)
+        measured[column][PASSED] = len(passed[column])
+    except NoDeliveryError as error:
+        measured[column][PASSED] = NONE
+        print(f"{column}: no delivery can be followed: {error}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -55,6 +82,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print JSON, with all lists of files")
     parser.add_argument(
         "--files", action="store_true", help="list the files that a delivery passes"
+    )
+    parser.add_argument(
+        "--duplicates", action="store_true", help="list the places of src that share lines of code"
     )
     return parser
 
@@ -98,6 +128,13 @@ def print_files(passed: Mapping[str, Sequence[str]]) -> None:
     for file in sorted(set().union(*passed.values())):
         where = [column for column, files in passed.items() if file in files]
         print(f"  {file}" if len(where) == len(passed) else f"  {file}  ({where[0]} only)")
+
+
+def print_duplicates() -> None:
+    """Print the pairs of places of the checkout that share lines of code."""
+    print("\nplaces that share lines of code:")
+    for one, other in duplicates_at(ROOT):
+        print(f"  {one} ~ {other}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Figures about the project, counted in its files: how much there is, and how it is built."""
+"""Figures about the project, counted in its files: how much there is, and how it is built.
+
+A figure that a revision does not have is "-".
+"""
 
 import ast
 import io
@@ -14,30 +17,42 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from tests.measure import structure
+from tests.measure.code_lines import Line, code_lines
+from tests.measure.duplicates import Place, duplicates
+from tests.measure.wheel import wheel_size
 from tests.project_files import ROOT
 
 CONTRACT = "tarry.service.store.contract"
 ENGINE = "tarry.service.dispatch"
 TRACER = ROOT / "tests/measure/delivery.py"
+TRACER_SECONDS = 300.0
+"""After this time the tracer is ended. It takes a few seconds."""
+NONE = "-"
+"""Shown instead of a figure that a revision does not have."""
 TEXT = {".css", ".html", ".js", ".py", ".sql", ".toml"}
 """Files of src that people write and read, by their endings."""
 
 Figures = dict[str, int | str]
 
 
+class NoDeliveryError(Exception):
+    """The tracer cannot follow a delivery in these sources; the text says why."""
+
+
 def figures(root: Path) -> Figures:
     """Count everything in the checkout or the unpacked revision at `root`."""
     sources = root / "src"
-    paths = sorted(path for path in sources.rglob("*") if path.suffix in TEXT)
+    package = sources / "tarry"
+    paths = texts_of(package)
+    code = {path: code_lines(path) for path in paths}
     trees = structure.modules(sources, paths)
     engine = [tree for name, tree in trees.items() if name.startswith(f"{ENGINE}.")]
+    size = wheel_size(root)
     return {
-        **sizes(sources / "tarry", paths),
-        "longest file of src": longest_file(sources / "tarry", paths),
+        **sizes(package, code),
+        "longest file of src": longest_file(package, paths),
         "longest function of src": longest_function(trees),
-        "methods of the store contract": sum(
-            map(len, structure.protocol_methods(trees, CONTRACT).values())
-        ),
+        "methods of the store contract": contract_methods(trees),
         "import contracts": import_contracts(root),
         **words(root),
         "modules in import cycles": len(structure.in_cycles(trees)),
@@ -45,22 +60,43 @@ def figures(root: Path) -> Figures:
             len(list(structure.outside_writes(tree))) for tree in engine
         ),
         "classes split over files": len(structure.split_classes(trees)),
+        "duplicate blocks of src": len(duplicates(package, code)),
+        "wheel in kB": NONE if size is None else round(size / 1000),
     }
 
 
-def sizes(package: Path, paths: Collection[Path]) -> Figures:
-    """Count files and lines, in all and for each folder of the package and of its service."""
+def texts_of(package: Path) -> list[Path]:
+    """Return the files of a package that people write and read."""
+    return sorted(path for path in package.rglob("*") if path.suffix in TEXT)
+
+
+def duplicates_at(root: Path) -> list[tuple[Place, Place]]:
+    """Return the pairs of places that share lines of code in the checkout at `root`."""
+    package = root / "src" / "tarry"
+    return duplicates(package, {path: code_lines(path) for path in texts_of(package)})
+
+
+def sizes(package: Path, code: Mapping[Path, Collection[Line]]) -> Figures:
+    """Count files and lines, in all and for each folder of the package and of its service.
+
+    Lines of code are counted for the package and for its top folders. `code` has them.
+    """
     files: Counter[str] = Counter()
     lines: Counter[str] = Counter()
-    for path in paths:
+    lines_of_code: Counter[str] = Counter()
+    for path, code_of_file in code.items():
         length = len(path.read_text().splitlines())
         for folder in folders(path.relative_to(package)):
             files[folder] += 1
             lines[folder] += length
+            if folder.count("/") <= 1:
+                lines_of_code[folder] += len(code_of_file)
+    kinds = {"files": files, "lines": lines, "code lines": lines_of_code}
     return {
-        label: count[folder]
+        f"{kind} in {folder}": count[folder]
         for folder in sorted(files)
-        for label, count in ((f"files in {folder}", files), (f"lines in {folder}", lines))
+        for kind, count in kinds.items()
+        if folder in count
     }
 
 
@@ -93,10 +129,17 @@ def longest_function(trees: Mapping[str, ast.Module]) -> str:
     return f"{lines} {name}"
 
 
+def contract_methods(trees: Mapping[str, ast.Module]) -> int | str:
+    """Count the methods of the store contract."""
+    if CONTRACT not in trees:
+        return NONE
+    return sum(map(len, structure.protocol_methods(trees, CONTRACT).values()))
+
+
 def import_contracts(root: Path) -> int:
     """Count the rules that import-linter checks."""
     settings = tomllib.loads((root / "pyproject.toml").read_text())
-    return len(settings["tool"]["importlinter"]["contracts"])
+    return len(settings["tool"].get("importlinter", {}).get("contracts", []))
 
 
 def words(root: Path) -> Figures:
@@ -126,11 +169,25 @@ def noqa_comments(text: str) -> int:
 
 
 def files_of_a_delivery(root: Path) -> list[str]:
-    """Run one delivery with the sources at `root` and list the files that it passes through."""
+    """Run one delivery with the sources at `root` and list the files that it passes through.
+
+    Raise `NoDeliveryError` if that cannot be done. The tracer knows the dispatcher as it is now,
+    and an earlier one may have other parts.
+    """
     command = [sys.executable, str(TRACER)]
     variables = {**os.environ, "PYTHONPATH": str(root / "src")}
-    run = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    try:
+        run = subprocess.run(
+            command,
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=TRACER_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise NoDeliveryError(f"it did not end within {TRACER_SECONDS:g} s") from None
     if run.returncode:
-        raise RuntimeError(f"no delivery could be made with {root / 'src'}:\n{run.stderr}")
+        raise NoDeliveryError((run.stderr.strip() or "it printed nothing").splitlines()[-1])
     files: list[str] = json.loads(run.stdout)
     return files

@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import TypeGuard
 
 POWER_FUNCTIONS = frozenset({"exp", "math.exp", "math.exp2", "math.pow", "pow"})
+WAITING = frozenset({"call_at", "call_later", "sleep", "timeout", "timeout_at", "wait", "wait_for"})
+"""Functions that wait for a time that they are given."""
+PRODUCTS = ast.Mult | ast.Pow | ast.LShift
 
 
 def modules(sources: Path, paths: Collection[Path]) -> dict[str, ast.Module]:
@@ -132,6 +135,35 @@ def powers(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield node.lineno, ast.unparse(node)
         elif isinstance(node, ast.Call) and ast.unparse(node.func) in POWER_FUNCTIONS:
             yield node.lineno, ast.unparse(node)
+
+
+def computed_waits(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Find the calls that wait for a product or a power: the line, and the call."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in WAITING:
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            parts = [part for value in given for part in ast.walk(value)]
+            if any(isinstance(part, ast.BinOp) and isinstance(part.op, PRODUCTS) for part in parts):
+                yield node.lineno, ast.unparse(node)
+
+
+def calls_of(tree: ast.Module, names: Collection[str]) -> Iterator[tuple[int, str]]:
+    """Find the calls of functions or methods with one of these names: the line, and the name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func).rpartition(".")[2]
+            if name in names:
+                yield node.lineno, name
+
+
+def changeable_structs(tree: ast.Module) -> Iterator[str]:
+    """Find the classes made by msgspec that are not frozen."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            bases = {ast.unparse(base).partition("[")[0].rpartition(".")[2] for base in node.bases}
+            options = {word.arg: ast.unparse(word.value) for word in node.keywords}
+            if "Struct" in bases and options.get("frozen") != "True":
+                yield node.name
 
 
 def _has_product_of(target: ast.expr, value: ast.expr) -> bool:

@@ -4,7 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.measure import house
 from tests.measure.house import (
+    NoDeliveryError,
+    contract_methods,
+    duplicates_at,
     figures,
     files_of_a_delivery,
     folders,
@@ -14,7 +18,7 @@ from tests.measure.house import (
 
 FILES = {
     "pyproject.toml": "[[tool.importlinter.contracts]]\n[[tool.importlinter.contracts]]\n",
-    "src/tarry/errors.py": "def fail():\n    return 1\n",
+    "src/tarry/errors.py": "# why\ndef fail():\n    return 1\n",
     "src/tarry/service/store/contract.py": "class Store(Protocol):\n    def add(self): ...\n",
     "src/tarry/service/store/sqlite/a.sql": "select 1;\n",
     "src/tarry/service/dispatch/lane.py": "import tarry.service.dispatch.feed\n"
@@ -33,12 +37,15 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_every_figure_is_counted(project: Path) -> None:
+def test_every_figure_is_counted(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(house, "wheel_size", lambda _: 12_345)
     assert figures(project) == {
         "files in src": 5,
-        "lines in src": 11,
+        "lines in src": 12,
+        "code lines in src": 11,
         "files in src/service": 4,
         "lines in src/service": 9,
+        "code lines in src/service": 9,
         "files in src/service/dispatch": 2,
         "lines in src/service/dispatch": 6,
         "files in src/service/store": 2,
@@ -56,7 +63,22 @@ def test_every_figure_is_counted(project: Path) -> None:
         "modules in import cycles": 2,
         "fields of dispatch written from outside": 1,
         "classes split over files": 0,
+        "duplicate blocks of src": 0,
+        "wheel in kB": 12,
     }
+
+
+def test_duplicates_are_looked_for_in_the_whole_package(project: Path) -> None:
+    for name in ("errors", "copy"):
+        lines = [f"x{number} = {number}\n" for number in range(6)]
+        (project / f"src/tarry/{name}.py").write_text("".join(lines))
+    assert [f"{one} ~ {other}" for one, other in duplicates_at(project)] == [
+        "copy.py:1-6 ~ errors.py:1-6"
+    ]
+
+
+def test_a_revision_without_a_store_contract_has_no_such_figure() -> None:
+    assert contract_methods({}) == house.NONE
 
 
 def test_the_folders_of_stores_count_by_themselves() -> None:
@@ -74,5 +96,13 @@ def test_words_count_where_python_reads_them() -> None:
 def test_sources_that_cannot_deliver_are_reported(tmp_path: Path) -> None:
     (tmp_path / "src/tarry").mkdir(parents=True)
     (tmp_path / "src/tarry/__init__.py").touch()
-    with pytest.raises(RuntimeError, match=r"(?s)no delivery could be made .*ModuleNotFound"):
+    with pytest.raises(NoDeliveryError, match=r"^ModuleNotFoundError: No module named 'tarry\."):
+        files_of_a_delivery(tmp_path)
+
+
+def test_a_delivery_that_does_not_end_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(house, "TRACER_SECONDS", 0.0)
+    with pytest.raises(NoDeliveryError, match="did not end within 0 s"):
         files_of_a_delivery(tmp_path)

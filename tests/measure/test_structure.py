@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.measure.structure import (
+    calls_of,
+    changeable_structs,
+    computed_waits,
     foreign_private_names,
     function_lengths,
     imports,
@@ -117,3 +120,27 @@ def test_private_names_of_others_are_seen(source: str, found: list[str]) -> None
 )
 def test_what_grows_exponentially_is_seen(source: str, found: list[str]) -> None:
     assert [what for _, what in powers(ast.parse(source))] == found
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("sleep(pause * 2)", ["sleep(pause * 2)"]),
+        ("await asyncio.sleep(min(60, 2 ** n))", ["asyncio.sleep(min(60, 2 ** n))"]),
+        ("event.wait(timeout=1 << n)", ["event.wait(timeout=1 << n)"]),
+        ("loop.call_later(share * random(), f)", ["loop.call_later(share * random(), f)"]),
+        ("sleep(due - now)\nwait = pause * 2\n', '.join(['a'] * 2)", []),
+    ],
+)
+def test_a_wait_that_is_computed_where_it_is_waited_is_seen(source: str, found: list[str]) -> None:
+    assert [what for _, what in computed_waits(ast.parse(source))] == found
+
+
+def test_calls_are_seen_by_name_however_the_function_is_reached() -> None:
+    tree = ast.parse("print(1)\nbuiltins.open('a')\nopen_hooks()\nprint")
+    assert list(calls_of(tree, {"open", "print"})) == [(1, "print"), (2, "open")]
+
+
+def test_structs_that_can_be_changed_are_seen() -> None:
+    source = "class A(Struct): pass\nclass B(msgspec.Struct, frozen=True): pass\nclass C: pass"
+    assert list(changeable_structs(ast.parse(source))) == ["A"]

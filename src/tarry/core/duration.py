@@ -24,4 +24,4 @@ def spoken(seconds: float) -> str:
 
 
 def _digits(amount: float) -> str:
-    return f"{amount:,.0f}" if amount >= 100 else f"{amount:.3g}"  # noqa: PLR2004
+    return f"{amount:,.0f}" if amount >= 100 else f"{amount:.3g}"  # noqa: PLR2004  three digits

@@ -123,7 +123,7 @@ def _http_date(text: str, now: float) -> float | None:
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     month_days = _MONTH_DAYS[month] + (leap and month == 1)
     # A minute may have a 60th second: a leap second.
-    if not (year and 1 <= day <= month_days and hour < 24 and minute < 60 and second <= 60):  # noqa: PLR2004
+    if not (year and 1 <= day <= month_days and hour < 24 and minute < 60 and second <= 60):  # noqa: PLR2004  of clocks
         return None
     days = _days_before(year) + sum(_MONTH_DAYS[:month]) + (leap and month > 1) + day - 1
     return float(days * _DAY + hour * 3600 + minute * 60 + second)
@@ -132,7 +132,7 @@ def _http_date(text: str, now: float) -> float | None:
 def _year(text: str, now: float) -> int:
     """Read a year; of two digits, the latest such year not more than fifty years ahead."""
     year = int(text)
-    if len(text) > 2:  # noqa: PLR2004
+    if len(text) > 2:  # noqa: PLR2004  as the docstring says
         return year
     latest = 1970 + int(now / _YEAR) + 50
     return latest - (latest - year) % 100

@@ -110,9 +110,9 @@ class RetryAdapter(HTTPAdapter):
     def send(  # noqa: PLR0913, PLR0917  requests' own signature
         self,
         request: PreparedRequest,
-        stream: bool = False,  # noqa: FBT001, FBT002
+        stream: bool = False,  # noqa: FBT001, FBT002  likewise
         timeout: Limits = None,
-        verify: bool | str = True,  # noqa: FBT001, FBT002
+        verify: bool | str = True,  # noqa: FBT001, FBT002  likewise
         cert: str | bytes | tuple[str | bytes, str | bytes] | None = None,
         proxies: Mapping[str, str] | None = None,
     ) -> Response:

@@ -3,6 +3,7 @@
 
 import { byId, element, show } from "./dom.js";
 import { linkTo, linkToApplication } from "./links.js";
+import { mainViews } from "./routes.js";
 import { formatDuration } from "./times.js";
 
 let updatedAt = 0; // milliseconds
@@ -31,11 +32,8 @@ export function showBar(session) {
 /** @param {{ appId: string | null, isPortal: boolean }} session */
 function mainLinks({ appId, isPortal }) {
   if (isPortal) return [{ href: linkToApplication(appId ?? ""), text: "Your webhooks" }];
-  return [
-    { href: linkTo("/"), text: "Overview" },
-    { href: linkTo("/undelivered"), text: "Undelivered" },
-    { href: "/docs", text: "API" },
-  ];
+  const views = mainViews().map(({ view, text }) => ({ href: linkTo(view), text }));
+  return [...views, { href: "/docs", text: "API" }];
 }
 
 /** Record that the page shows the state of now. */

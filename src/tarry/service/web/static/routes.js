@@ -1,5 +1,5 @@
 // @ts-check
-// Finds the view for an address such as `#/app/ID/endpoint/ID?page=...`.
+// Finds the view for an address such as `#/app/ID/endpoint/ID?page=...`, and lists those that the bar links to.
 
 import { applicationPage } from "./views/application.js";
 import { endpointPage } from "./views/endpoint.js";
@@ -11,10 +11,10 @@ import { applicationUndeliveredPage, undeliveredPage } from "./views/undelivered
 
 /** @typedef {import("./main.js").View} View */
 
-/** @type {{ pattern: string, view: View }[]} */
+/** @type {{ pattern: string, view: View, link?: string }[]} `link` is the text of the dashboard's link in the bar */
 const VIEWS = [
-  { pattern: "", view: overviewPage },
-  { pattern: "undelivered", view: undeliveredPage },
+  { pattern: "", view: overviewPage, link: "Overview" },
+  { pattern: "undelivered", view: undeliveredPage, link: "Undelivered" },
   { pattern: "app/:app", view: applicationPage },
   { pattern: "app/:app/msg", view: applicationMessagesPage },
   { pattern: "app/:app/undelivered", view: applicationUndeliveredPage },
@@ -41,6 +41,11 @@ export function findRoute(hash) {
     if (names) return { view, names, query: Object.fromEntries(new URLSearchParams(search ?? "")), key: hash };
   }
   return null;
+}
+
+/** Return the views that the bar of the dashboard links to, with the texts of the links. */
+export function mainViews() {
+  return VIEWS.flatMap(({ pattern, link }) => (link ? [{ view: `/${pattern}`, text: link }] : []));
 }
 
 /**
