@@ -15,16 +15,18 @@ Try = Callable[..., None]
 class Chatty(MemoryStore):
     """Sends a notice again when it is saved again."""
 
-    def _note(self, noting: Noting | None, before: Endpoint | None, after: Endpoint) -> None:
+    def _save_notices(
+        self, noting: Noting | None, before: Endpoint | None, after: Endpoint
+    ) -> None:
         self._data.sent.clear()
-        super()._note(noting, before, after)
+        super()._save_notices(noting, before, after)
 
 
 class Hasty(MemoryStore):
     """Saves the notice before the change, which may be refused."""
 
     async def _put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
-        self._note(noting, None, endpoint)
+        self._save_notices(noting, None, endpoint)
         return await super()._put_endpoint(endpoint)
 
 

@@ -136,7 +136,7 @@ def _without_payload(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in row.items() if name != "payload"}
 
 
-def remote(work: Callable[Concatenate[Remote, P], T]) -> Callable[P, T]:
+def remote(command: Callable[Concatenate[Remote, P], T]) -> Callable[P, T]:
     """Add the options that say which server to call, and pass a `Remote` as the first argument."""
 
     def run(*args: P.args, **options: P.kwargs) -> T:
@@ -144,11 +144,11 @@ def remote(work: Callable[Concatenate[Remote, P], T]) -> Callable[P, T]:
         as_json = bool(options.pop("as_json"))
         if key is None:
             raise NoKey(str(url))
-        server = Remote(Server(str(url), str(key)), as_json=as_json)
-        return work(server, *args, **options)
+        called = Remote(Server(str(url), str(key)), as_json=as_json)
+        return command(called, *args, **options)
 
-    command: Callable[P, T] = update_wrapper(run, work)
-    return option_group(config_option, server_option, key_option, json_option)(command)
+    wrapped: Callable[P, T] = update_wrapper(run, command)
+    return option_group(config_option, server_option, key_option, json_option)(wrapped)
 
 
 listed = option_group(limit_option, all_option)

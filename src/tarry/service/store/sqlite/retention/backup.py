@@ -10,7 +10,7 @@ import apsw
 from tarry.errors import StoreError
 from tarry.service.store.sqlite.database.connection import connect_to_read
 from tarry.service.store.sqlite.database.faults import store_error
-from tarry.service.store.sqlite.database.own_thread import Unwanted, never
+from tarry.service.store.sqlite.database.own_thread import IsUnwanted, never
 
 COMPANIONS = ("", "-wal", "-shm", "-journal", "-dispatcher", ".keys")
 """The suffixes of a database's own files."""
@@ -19,11 +19,11 @@ PAGES_PER_CHECK = 10_000
 """How many pages are copied before the next check whether the copy is still wanted."""
 
 
-def back_up(path: Path, target: Path, unwanted: Unwanted = never) -> None:
+def back_up(path: Path, target: Path, is_unwanted: IsUnwanted = never) -> None:
     """Write a consistent copy to `target`; the file appears complete or not at all.
 
     An existing file is replaced, unless it belongs to the database itself or is a database in
-    use. Raises StoreError if the copy becomes `unwanted` before it is complete.
+    use. Raises StoreError if the copy becomes unwanted before it is complete.
     """
     _refuse_own(path, target)
     if target.with_name(target.name + "-wal").exists():
@@ -31,7 +31,7 @@ def back_up(path: Path, target: Path, unwanted: Unwanted = never) -> None:
     # A name for each backup: if two used one draft, the first would publish the other's half copy.
     part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
     try:
-        _copy(path, part, unwanted)
+        _copy(path, part, is_unwanted)
         part.replace(target)
         _sync(target.parent)
     except (apsw.Error, OSError) as error:
@@ -50,7 +50,7 @@ def _refuse_own(path: Path, file: Path) -> None:
         raise StoreError(f"no backup at {file}: it belongs to the database {path} itself")
 
 
-def _copy(path: Path, part: Path, unwanted: Unwanted) -> None:
+def _copy(path: Path, part: Path, is_unwanted: IsUnwanted) -> None:
     source = connect_to_read(path)
     try:
         # One snapshot for all steps: with one for each step, any write would restart the copy.
@@ -60,7 +60,7 @@ def _copy(path: Path, part: Path, unwanted: Unwanted) -> None:
         try:
             with copy.backup("main", source, "main") as backup:
                 while not backup.done:
-                    if unwanted():
+                    if is_unwanted():
                         raise apsw.InterruptError("nobody waits for it any more")
                     backup.step(PAGES_PER_CHECK)
         finally:
