@@ -30,6 +30,7 @@ class MemoryCatalogue(RecordsByKind):
         self._data.environments.setdefault(environment.id, environment.policy)
 
     async def _put_environment(self, environment: Environment) -> None:
+        """Create or replace an environment, and wake the lanes of its applications."""
         self._data.environments[environment.id] = environment.policy
         for application in self._applications(environment.id):
             for lane in self._data.lanes_of[application.id]:
@@ -52,6 +53,7 @@ class MemoryCatalogue(RecordsByKind):
     async def _change_application(
         self, environment: str, application: str, change: Callable[[Application], Application]
     ) -> Application:
+        """Apply `change` to the stored application."""
         changed = change(self._application_in(environment, application))
         await self._put_application(changed)
         return changed
@@ -177,6 +179,7 @@ class MemoryCatalogue(RecordsByKind):
         return discarding(deleted, self._data.applications[deleted.application].environment)
 
     def _new_lane(self, endpoint: Endpoint) -> Lane:
+        """Create the lane of a new endpoint."""
         lane = Lane(endpoint)
         self._data.lanes[lane.number] = lane
         self._data.lane_numbers[endpoint.id] = lane.number
@@ -184,6 +187,7 @@ class MemoryCatalogue(RecordsByKind):
         return lane
 
     def _applications(self, environment: str) -> list[Application]:
+        """Return the environment's applications, without deleted ones."""
         return [
             application
             for application in self._data.applications.values()
@@ -200,6 +204,7 @@ def _check_uid(kind: str, new: Named, others: Iterable[Named]) -> None:
 
 
 def _find(kind: str, known_as: str, records: Iterable[Named]) -> Named:
+    """Return the record with this id, else the one with this uid."""
     matches = [record for record in records if known_as in (record.id, record.uid)]
     if not matches:
         raise NotFound(kind, known_as)

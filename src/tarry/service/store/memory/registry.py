@@ -72,6 +72,7 @@ class MemoryRegistry(RecordsByKind):
         raise NotFound("key", "...")
 
     async def _change_key(self, environment: str, key: str, change: Callable[[Key], Key]) -> Key:
+        """Apply `change` to a stored key; only its expiry and revocation are saved."""
         stored = self._data.api_keys.get(key)
         if stored is None or stored.environment != environment:
             raise NotFound("key", key)

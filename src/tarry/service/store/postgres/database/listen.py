@@ -42,6 +42,7 @@ class Listening:
                 await self._task
 
     async def _keep_listening(self) -> None:
+        """Listen on a connection of its own; reconnect if it is lost. End behind a pooler."""
         while True:
             with suppress(StoreError):
                 connection = await connect(self._database.address, pooler=self._database.pooler)

@@ -44,6 +44,7 @@ async def accept(
 
 
 async def _save(connection: Connection, accepted: Sequence[Routed]) -> None:
+    """Write accepted messages with their deliveries, and wake the lanes."""
     seqs, woken = await _take_numbers(connection, accepted)
     messages: list[tuple[object, ...]] = []
     deliveries: list[tuple[object, ...]] = []

@@ -67,6 +67,7 @@ class PostgresCollect(Part):
     async def _take(
         self, connection: Connection, accept_rows: "AcceptRows", now: float, limit: int
     ) -> int:
+        """Accept the next messages of the outbox table; return how many rows were taken."""
         outbox_rows = await self._next(connection, limit)
         if not outbox_rows:
             return 0
@@ -150,6 +151,7 @@ def _refusal(row: rows.Row, used_ids: Container[str]) -> ServiceError | None:
 
 
 def _message(row: rows.Row, now: float) -> NewMessage:
+    """Return the message in a row of the outbox table."""
     return NewMessage(
         Message(
             id=row["id"],

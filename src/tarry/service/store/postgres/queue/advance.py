@@ -39,6 +39,7 @@ async def do_piece(connection: Connection, task: Task, now: float, limit: int) -
 
 
 async def _recover(connection: Connection, task: Task, now: float, limit: int) -> Piece:
+    """Make a piece of the lane's failed deliveries ready again."""
     deliveries, piece = await _next_deliveries(connection, "advance_failed", task, limit, STUCK)
     ended = sum(rows.STATES[row["state"]] is State.FAILED for row in deliveries)
     await _make_ready(connection, task, [row["seq"] for row in deliveries], ended, now)
@@ -46,6 +47,7 @@ async def _recover(connection: Connection, task: Task, now: float, limit: int) -
 
 
 async def _discard(connection: Connection, task: Task, now: float, limit: int) -> Piece:
+    """Discard a piece of the lane's live deliveries, and all requested resends."""
     deliveries, piece = await _next_deliveries(connection, "advance_live", task, limit, LIVE)
     await connection.execute(SQL["advance_resends"], task.lane)
     seqs = [row["seq"] for row in deliveries]
@@ -56,6 +58,7 @@ async def _discard(connection: Connection, task: Task, now: float, limit: int) -
 
 
 async def _replay_messages(connection: Connection, task: Task, now: float, limit: int) -> Piece:
+    """Make the deliveries of a piece of the messages ready, or create them if missing."""
     replay_filter = task.replays
     candidates = await connection.fetch(
         SQL["advance_wanted"],
@@ -74,6 +77,7 @@ async def _replay_messages(connection: Connection, task: Task, now: float, limit
 
 
 def _fits(replay_filter: ReplayFilter, row: rows.Row) -> bool:
+    """Return whether a row's message and delivery fit the filter of a replay."""
     message = Message(
         id=row["id"],
         application="",
@@ -127,6 +131,7 @@ async def _make_ready(
 
 
 async def _deliver(connection: Connection, task: Task, messages: Sequence[str], now: float) -> None:
+    """Create a delivery in the task's lane for each of these messages, and wake it."""
     if not messages:
         return
     added, woken = await _take(connection, task.lane, len(messages))
@@ -141,6 +146,7 @@ async def _deliver(connection: Connection, task: Task, messages: Sequence[str], 
 
 
 async def _purge(connection: Connection, task: Task, limit: int) -> Piece:
+    """Delete the payloads of a piece of an application's messages."""
     candidates = await connection.fetch(
         SQL["advance_payloads"], *_bounds(task), limit * ROWS_READ_PER_CHANGE
     )

@@ -35,6 +35,7 @@ class PostgresHistory(RecordsByKind, Part):
         return [(rows.endpoint(row), rows.delivery(row)) for row in delivery_rows]
 
     async def _undelivered(self, query: Undelivered) -> list[tuple[Endpoint, Delivery]]:
+        """Return the live and failed deliveries of an application, or of one of its lanes."""
         first = max(query.after, (query.lane or 0, 0))
         last = LAST_LANE if query.lane is None else query.lane
         bounds = (query.application, *first, query.limit, last)
@@ -65,7 +66,7 @@ class PostgresHistory(RecordsByKind, Part):
     async def cancel(self, application: str, message: str, *, now: float) -> int:
         """End a message's live deliveries as CANCELLED; return their number."""
 
-        async def end(connection: Connection) -> int:
+        async def end_live(connection: Connection) -> int:
             if not await connection.fetch(SQL["cancel_message"], application, message):
                 raise NotFound("message", message)
             live = await connection.fetch(SQL["cancel"], message)
@@ -81,14 +82,14 @@ class PostgresHistory(RecordsByKind, Part):
             hit("cancel.before")
             return len(lanes)
 
-        ended = await self._database.run(end)
+        ended = await self._database.run(end_live)
         hit("cancel.after")
         return ended
 
     async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
         """Request one more attempt before all other deliveries."""
 
-        async def request(connection: Connection) -> None:
+        async def save_request(connection: Connection) -> None:
             if not await connection.fetch(SQL["resend_endpoint"], endpoint.id):
                 raise NotFound("endpoint", endpoint.id)
             staying_ids = await staying(connection, [message])
@@ -100,5 +101,5 @@ class PostgresHistory(RecordsByKind, Part):
             await tell(connection, [endpoint.lane])
             hit("resend.before")
 
-        await self._database.run(request)
+        await self._database.run(save_request)
         hit("resend.after")

@@ -151,7 +151,7 @@ class PostgresListing(RecordsByKind, Part):
                 (
                     (rows.STATES[row["state"]], row["tried"]),
                     row["counted"],
-                    row["there"],
+                    row["rows_read"],
                     row["last"],
                 )
                 for row in groups
@@ -205,6 +205,7 @@ class PostgresListing(RecordsByKind, Part):
         return {row["id"]: rows.message(row) for row in message_rows}
 
     async def _attempts(self, message: str, ids: list[str]) -> list[tuple[Attempt, Endpoint]]:
+        """Return attempts in the order of these ids, each with its endpoint."""
         attempts = _in_order(ids, await self._database.fetch(SQL["get_attempt"], message, ids))
         lanes = [attempt.lane for attempt in attempts]
         endpoint_rows = (
@@ -219,7 +220,9 @@ class PostgresListing(RecordsByKind, Part):
 
         async def read_counts(low: str, most: int) -> list[tuple[Any, int, int, str]]:
             groups = await self._database.fetch(SQL[query], owner, low, high, most)
-            return [(row["what"], row["there"], row["there"], row["last"]) for row in groups]
+            return [
+                (row["what"], row["rows_read"], row["rows_read"], row["last"]) for row in groups
+            ]
 
         return await count_rows(read_counts, first)
 
@@ -233,6 +236,7 @@ def _message_conditions(message_filter: MessageFilter) -> tuple[object, ...]:
 
 
 def _attempt_conditions(attempt_filter: AttemptFilter) -> tuple[object, ...]:
+    """Return the filter's values in the order in which the queries take them."""
     return (
         *_message_conditions(attempt_filter.message),
         attempt_filter.succeeded,

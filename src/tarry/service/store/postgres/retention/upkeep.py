@@ -69,6 +69,7 @@ class PostgresUpkeep(Part):
     async def _removable(
         self, old_rows: OldRows[str], query: str, before: float | None, spared: Spared, limit: int
     ) -> list[str]:
+        """Return the messages that a query finds to be old, and that may be removed now."""
         if before is None:
             return []
 
@@ -87,6 +88,7 @@ async def _check(connection: Connection) -> None:
 
 
 async def _sweep_messages(connection: Connection, over: list[str]) -> int:
+    """Remove messages that have no live delivery; return the number of rows."""
     held = await connection.fetch(SQL["sweep_held"], over)
     if held:
         live = await connection.fetch(SQL["sweep_live"], [row["id"] for row in held])

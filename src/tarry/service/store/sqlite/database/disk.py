@@ -96,6 +96,7 @@ class Room:
         return self.is_short
 
     def _measure(self, db: apsw.Connection) -> None:
+        """Measure the free disk space, and log if it fell below the reserve or rose above it."""
         try:
             disk = self._disk(self._path)
             empty = int(db.pragma("freelist_count")) * int(db.pragma("page_size"))
@@ -161,6 +162,7 @@ class Log:
         return apsw.SQLITE_OK
 
     def _copy_bulk(self) -> None:
+        """Copy the write-ahead log into the database file, on a connection of its own."""
         with suppress(apsw.Error):  # the file is gone: the next write reports it
             db = connect(self._path)
             _copy(db)

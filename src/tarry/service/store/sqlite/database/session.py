@@ -120,6 +120,7 @@ class Session:
         }
 
     def _audience(self, application: str, version: int) -> Audience:
+        """Return the endpoints of an application, from the cache if they have not changed."""
         audience = self._audiences.get(application)
         if audience is None or audience.version != version:
             documents = self.db.execute(SQL["add_endpoints"], (application,))
@@ -174,6 +175,7 @@ class Session:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what identifies a file, whatever its name; None if there is none."""
     try:
         stats = path.stat()
     except OSError:

@@ -165,6 +165,7 @@ class JobThread(Generic[Context]):
             call_soon(loop, partial(_resolve, group))
 
     def _run(self) -> None:
+        """Do jobs, several at a time, until the thread is closed or an error ends it."""
         jobs: list[Job[Context]] = []
         try:
             while self._closed is None or not self._jobs.empty():
@@ -179,6 +180,7 @@ class JobThread(Generic[Context]):
             self.leave()
 
     def _take(self) -> list[Job[Context]]:
+        """Wait for a job; return it with as many others as one transaction may have."""
         jobs: list[Job[Context]] = []
         try:
             job = self._jobs.get(timeout=self.patience())
@@ -196,6 +198,7 @@ class JobThread(Generic[Context]):
         return jobs
 
     def _die(self, error: BaseException, jobs: list[Job[Context]]) -> None:
+        """Close the thread after an error, and fail all its jobs with that error."""
         with self._lock:
             self._closed = f"the store's thread {self._thread.name} died: {error!r}"
         while True:
@@ -269,6 +272,7 @@ class Reader(JobThread[apsw.Connection]):
             self._db = None
 
     def _read(self, work: Callable[[apsw.Connection], object]) -> object:
+        """Call `work` in a transaction that only reads."""
         db = self._connection()
         db.execute("BEGIN")
         try:
@@ -317,6 +321,7 @@ def call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None
 
 
 def _resolve(jobs: list[Job[Context]]) -> None:
+    """Pass each job's answer or error to its caller. This runs in the event loop."""
     for job in jobs:
         if job.future.done():  # cancelled meanwhile
             continue

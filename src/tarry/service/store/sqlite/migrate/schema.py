@@ -100,6 +100,7 @@ def check_folder(path: Path) -> None:
 
 
 def _run_step(db: apsw.Connection, step: Migration) -> None:
+    """Run one step in a transaction, unless another process has run it by now."""
     db.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have run it while this one waited for the lock.

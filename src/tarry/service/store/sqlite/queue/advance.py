@@ -57,6 +57,7 @@ class Candidate(Struct, frozen=True):
         return endpoint.wants(self.event_type, rows.words(self.channels))
 
     def _message(self, task: Task) -> Message:
+        """Return the message without its payload, to compare with a filter."""
         return Message(
             id=self.id,
             application=task.application,
@@ -106,6 +107,7 @@ def _next_deliveries(
 
 
 def _replay(session: Session, task: Task, now: float, limit: int) -> Piece:
+    """Make a piece of a replay's deliveries ready, and create those that are missing."""
     endpoint = rows.ENDPOINT.decode(session.db.execute(SQL["settle_endpoint"], (task.lane,)).get)
     bounds = _bounds_of_messages(
         task,
@@ -144,6 +146,7 @@ def _replay(session: Session, task: Task, now: float, limit: int) -> Piece:
 
 
 def _purge(session: Session, task: Task, limit: int) -> Piece:
+    """Delete the payloads of a piece of an application's messages."""
     bounds = _bounds_of_messages(task, limit)
     with closing(session.db.execute(SQL["advance_payloads"], bounds)) as message_rows:
         checked = (
@@ -193,6 +196,7 @@ def _make_ready(session: Session, lane: int, seqs: Sequence[int], now: float) ->
 
 
 def _deliver(session: Session, lane: int, messages: Sequence[int], now: float) -> None:
+    """Create a delivery in a lane for each of these messages."""
     if not messages:
         return
     last, _ = session.add_to_lanes({lane: len(messages)})[lane]

@@ -125,12 +125,12 @@ class SqliteListing(RecordsByKind):
     async def _expunge_attempt(self, message: str, attempt: str) -> None:
         """Replace the stored response of an attempt by EXPUNGED."""
 
-        def work(session: Session) -> None:
+        def replace_response(session: Session) -> None:
             parameters = {"kept": EXPUNGED, "message": message, "attempt": attempt}
             if not session.db.execute(SQL["expunge_attempt"], parameters).fetchall():
                 raise NotFound("attempt", attempt)
 
-        await self._threads.write(work)
+        await self._threads.write(replace_response)
 
     async def _page_tasks(self, kind: Tasks, cut: Cut) -> Found[Task]:
         work = None if kind.work is None else kind.work.value

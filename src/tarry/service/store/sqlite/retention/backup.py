@@ -43,6 +43,7 @@ def back_up(path: Path, target: Path, is_unwanted: IsUnwanted = never) -> None:
 
 
 def _refuse_own(path: Path, file: Path) -> None:
+    """Raise StoreError if the backup would replace a file of the database."""
     own = [path.with_name(path.name + companion) for companion in COMPANIONS]
     if file.resolve() in own or (
         file.exists() and any(map(file.samefile, filter(Path.exists, own)))
@@ -51,6 +52,7 @@ def _refuse_own(path: Path, file: Path) -> None:
 
 
 def _copy(path: Path, part: Path, is_unwanted: IsUnwanted) -> None:
+    """Copy the database to the file `part`, in pieces, as it is at one moment."""
     source = connect_to_read(path)
     try:
         # One snapshot for all steps: with one for each step, any write would restart the copy.
@@ -70,6 +72,7 @@ def _copy(path: Path, part: Path, is_unwanted: IsUnwanted) -> None:
 
 
 def _sync(folder: Path) -> None:
+    """Write a folder's entries to the disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
