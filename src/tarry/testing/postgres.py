@@ -78,7 +78,7 @@ class Cluster:
 
     def stop(self) -> None:
         """Shut the server down properly; open connections are closed."""
-        self._end(signal.SIGINT)
+        self._stop_server(signal.SIGINT)
 
     def kill(self) -> None:
         """Kill all processes at once, as a crash of the machine would."""
@@ -106,7 +106,7 @@ class Cluster:
     def close(self) -> None:
         """End the server, whatever its state is, and delete the data."""
         if self._server is not None:
-            self._end(signal.SIGQUIT)
+            self._stop_server(signal.SIGQUIT)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
@@ -118,7 +118,8 @@ class Cluster:
             raise TarryError("the PostgreSQL cluster is not running: start() it first")
         return self._server
 
-    def _end(self, end_signal: signal.Signals) -> None:
+    def _stop_server(self, end_signal: signal.Signals) -> None:
+        """Send the server this signal and wait for its end; kill it if that takes too long."""
         server = self._running()
         self.resume()
         _send(end_signal, [server.pid])
@@ -245,6 +246,7 @@ def _family(pid: int) -> list[int]:
 
 
 def _children(pid: int) -> list[int]:
+    """Return the ids of a process's child processes."""
     with suppress(FileNotFoundError, ProcessLookupError):
         return [
             int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()

@@ -44,17 +44,18 @@ class Shaky:
             return attribute
 
         async def shaky_call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  any arguments
-            return await self._call(name, attribute, *args, **kwargs)
+            return await self._call_shakily(name, attribute, *args, **kwargs)
 
         return shaky_call
 
-    async def _call(
+    async def _call_shakily(
         self,
         name: str,
         step: Callable[..., Awaitable[Any]],
         *args: Any,  # noqa: ANN401  any arguments
         **kwargs: Any,  # noqa: ANN401  likewise
     ) -> Any:  # noqa: ANN401  any result
+        """Call a method of the store after a delay; it may fail before or after it took effect."""
         self.calls += 1
         await self._wait()
         self._check(name)

@@ -65,15 +65,15 @@ class Sink:
 
     def arrivals(self) -> int:
         """Return how many requests have arrived; this is fast."""
-        return self._question("arrivals", int)
+        return self._ask("arrivals", int)
 
     def report(self, *, buckets: bool = False) -> Report:
         """Return all figures; for a million requests this takes the sink a second."""
-        return self._question("buckets" if buckets else "report", Report)
+        return self._ask("buckets" if buckets else "report", Report)
 
     def reset(self) -> None:
         """Forget all arrivals so far."""
-        self._question("reset", int)
+        self._ask("reset", int)
 
     def close(self) -> None:
         """Stop the sink process."""
@@ -91,7 +91,8 @@ class Sink:
     ) -> None:
         self.close()
 
-    def _question(self, question: str, kind: type[Kind]) -> Kind:
+    def _ask(self, question: str, kind: type[Kind]) -> Kind:
+        """Send the process a question, and return its answer."""
         questions = cast("IO[bytes]", self._process.stdin)
         questions.write(f"{question}\n".encode())
         questions.flush()

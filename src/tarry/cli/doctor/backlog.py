@@ -63,6 +63,7 @@ async def _called(store: "Store", application: str) -> str:
 async def _count(
     store: "Store", endpoint: "Endpoint", name: str, facts: EndpointFacts, now: float
 ) -> None:
+    """Add an endpoint's state, its backlog and its last success to the facts."""
     row = await store.get(Lanes(endpoint.application), endpoint.id)
     origins = await store.origins(origins_of(row))
     down = outlook(row, now=now, origins=origins).phase is Phase.OPEN

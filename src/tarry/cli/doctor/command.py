@@ -119,6 +119,7 @@ class _Printer:
 
 
 def _look_into(db: str, disk_reserve: int | None, printer: _Printer) -> None:
+    """Print what can be said about a database."""
     from tarry.cli.doctor.database import database  # noqa: PLC0415  it needs the extra
     from tarry.service.settings import Settings  # noqa: PLC0415  likewise
 

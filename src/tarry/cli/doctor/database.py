@@ -59,6 +59,7 @@ def _lacking(file: Path) -> str:
 
 
 async def _inside(settings: "Settings") -> AsyncIterator[Finding]:
+    """Open the database and yield what can be said about it."""
     from tarry.cli.doctor.backlog import backlog  # noqa: PLC0415  it needs the extra
 
     try:
@@ -75,6 +76,7 @@ async def _inside(settings: "Settings") -> AsyncIterator[Finding]:
 
 @asynccontextmanager
 async def _opened(settings: "Settings") -> AsyncIterator["Store"]:
+    """Open the database, without migrating it, and close it at the end."""
     from tarry.service.build import open_store  # noqa: PLC0415  it needs the extra
 
     store = await open_store(settings.db, migrate=False)

@@ -52,7 +52,7 @@ def names(
     """Check that host names can be looked up."""
     answers: SimpleQueue[Finding] = SimpleQueue()
     # A daemon thread, since a look-up cannot be cancelled.
-    Thread(target=lambda: answers.put(_looked_up(host, look_up)), daemon=True).start()
+    Thread(target=lambda: answers.put(_dns_finding(host, look_up)), daemon=True).start()
     try:
         return answers.get(timeout=patience)
     except Empty:
@@ -61,7 +61,8 @@ def names(
         )
 
 
-def _looked_up(host: str, look_up: Callable[..., Any]) -> Finding:
+def _dns_finding(host: str, look_up: Callable[..., Any]) -> Finding:
+    """Report whether the machine can resolve a public name."""
     try:
         addresses = look_up(host, 443, type=socket.SOCK_STREAM)
     except socket.gaierror as error:

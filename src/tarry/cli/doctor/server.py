@@ -58,19 +58,21 @@ def serving(url: str, key: str | None, *, backlog: bool = True) -> Iterator[Find
             yield wrong("server clock", f"{apart:.0f} s from this machine's clock")
         else:
             yield ok("server clock", f"less than {SKEW:g} s from this machine's clock")
-    yield (accepted := _accepted(server, key))
+    yield (accepted := _key_finding(server, key))
     if backlog and accepted.words == ACCEPTED:
-        yield from _backlog(server)
+        yield from _backlog_findings(server)
 
 
 def _is_json(answer: Answer) -> bool:
+    """Return whether a response is a JSON object."""
     try:
         return isinstance(answer.read(), dict)
     except ValueError:
         return False
 
 
-def _accepted(server: Server, key: str | None) -> Finding:
+def _key_finding(server: Server, key: str | None) -> Finding:
+    """Report whether the server accepts the key."""
     if key is None:
         return advice("key", "not checked: give --key, or set TARRY_KEY")
     try:
@@ -85,7 +87,8 @@ def _accepted(server: Server, key: str | None) -> Finding:
     return ok("key", ACCEPTED)
 
 
-def _backlog(server: Server) -> list[Finding]:
+def _backlog_findings(server: Server) -> list[Finding]:
+    """Report the backlog and the failures of the server's endpoints."""
     facts = EndpointFacts(MOST_ENDPOINTS)
     try:
         for app, endpoint in islice(_endpoints(server), MOST_ENDPOINTS):
@@ -102,6 +105,7 @@ def _endpoints(server: Server) -> Iterator[tuple[str, str]]:
 
 
 def _count(server: Server, app: str, endpoint: str, facts: EndpointFacts) -> None:
+    """Add an endpoint's state, its backlog and its last success to the facts."""
     lane = server.request("GET", "app", app, "endpoint", endpoint, "lane").read()
     down, waiting = lane["phase"] == "open", lane["backlog"]
     facts.add(f"{app} {endpoint}", standing=lane["standing"], down=down, waiting=waiting)

@@ -27,6 +27,7 @@ def ahead(typed: str) -> datetime:
 
 
 def _read(typed: str, direction: int) -> datetime:
+    """Read a point in time, or a duration before or after now."""
     try:
         return datetime.fromtimestamp(time.time() + direction * seconds(typed), UTC)
     except (OverflowError, ValueError):

@@ -63,7 +63,9 @@ class Listener:
         if self._held is not None:
             held, self._held = self._held, None
             held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections inherit it
-            self._server = await asyncio.start_server(self._talk, sock=held, limit=PIECE)
+            self._server = await asyncio.start_server(
+                self._handle_connection, sock=held, limit=PIECE
+            )
 
     async def down(self) -> None:
         """Refuse connections from now on, and break those that are open."""
@@ -85,7 +87,10 @@ class Listener:
             task.cancel()
         await asyncio.gather(*(task for task, _ in talks), return_exceptions=True)
 
-    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle_connection(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Answer the requests of one connection, and close it at the end."""
         task = asyncio.current_task()
         assert task  # noqa: S101  a running coroutine belongs to a task
         self._talks[task] = writer

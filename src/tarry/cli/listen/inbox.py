@@ -102,6 +102,7 @@ class Arrival(Value):
         return "\n".join(f"    {plain(line)}" for line in lines)
 
     def _body(self) -> dict[str, object]:
+        """Return the body as text, or in base64 if it is no text."""
         try:
             return {"body": self.body.decode("utf-8")}
         except UnicodeDecodeError:
@@ -181,14 +182,15 @@ class Inbox:
         if request.method != POST:
             self._tell(OtherRequest(at=self._clock(), method=request.method, path=request.path))
             return Reply(NOT_ALLOWED, (("allow", "POST"),), b"webhooks come by POST\n")
-        arrival, reply = self._judged(request)
+        arrival, reply = self._check_and_answer(request)
         self.counts.add(arrival)
         self._tell(arrival)
         if arrival.delay:
             await asyncio.sleep(arrival.delay)
         return reply
 
-    def _judged(self, request: Request) -> tuple[Arrival, Reply]:
+    def _check_and_answer(self, request: Request) -> tuple[Arrival, Reply]:
+        """Verify a request, and choose its response; a failure may be chosen by chance."""
         now = self._clock()
         message = request.header("webhook-id") or request.header("svix-id")
         attempt = request.header("webhook-attempt")
@@ -220,6 +222,7 @@ class Inbox:
         return arrival, reply
 
     def _refusal(self, request: Request) -> VerificationError | None:
+        """Return why the signature was refused; None if it fits or is not checked."""
         if self._webhook is None:
             return None
         try:
@@ -235,6 +238,7 @@ class Inbox:
 
 
 def _type(body: bytes) -> str:
+    """Return the event type in a JSON body; empty if there is none."""
     try:
         payload = json.loads(body)
     except (ValueError, RecursionError):

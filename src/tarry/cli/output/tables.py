@@ -96,7 +96,7 @@ _SAID = frozenset({"disabled", "filterTypes", "rateLimit", "version"})
 
 def print_table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> int:
     """Print a table for people, and return its number of rows; in a narrow window, print lines."""
-    cells = [[_filled(row, source) for source in columns.values()] for row in rows]
+    cells = [[_cell(row, source) for source in columns.values()] for row in rows]
     drawn = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in columns:
         drawn.add_column(name, overflow="fold", no_wrap=name in _WHOLE)
@@ -157,7 +157,8 @@ def _all_text(item: Mapping[str, object]) -> bool:
     return all(isinstance(part, str) for part in item.values())
 
 
-def _filled(row: Mapping[str, Any], source: str | CellText) -> str:
+def _cell(row: Mapping[str, Any], source: str | CellText) -> str:
+    """Return the text of a cell: a field of the row, or what a function makes of the row."""
     if callable(source):
         return source(row)
     value = row.get(source)

@@ -57,7 +57,7 @@ def recover(  # noqa: PLR0913  one argument per option
     if remote.as_json:
         remote.print(answer)
     else:
-        click.echo(_words(task))
+        click.echo(_progress(task))
     if task["status"] == "failed":
         raise click.exceptions.Exit(FAILED)
     if wait and task["status"] == "running":
@@ -77,7 +77,8 @@ def _ended(answer: Any) -> bool:  # noqa: ANN401  an Answer
     return bool(answer.read()["status"] != "running")
 
 
-def _words(task: dict[str, Any]) -> str:
+def _progress(task: dict[str, Any]) -> str:
+    """Return a sentence about the progress of a task."""
     match task["status"]:
         case "running":
             return f"{task['id']} is running; `tarry task get {task['id']}` shows its progress"

@@ -16,6 +16,7 @@ STATES = {"waiting": "live", "failed": "failed"}
 
 
 def _columns(vocabulary: Vocabulary) -> Columns:
+    """Return the columns of the table of undelivered messages."""
     return {
         "Message": "msgId",
         "State": lambda row: vocabulary.label("states", row["state"]),

@@ -66,10 +66,11 @@ def _tables(study: Study, console: Console) -> Iterator[Table]:
 
 def _uprights(study: Study, most: int) -> Iterator[Table]:
     for start in range(0, len(study.results), most):
-        yield _upright(study, study.results[start : start + most])
+        yield _upright_table(study, study.results[start : start + most])
 
 
-def _upright(study: Study, results: Sequence[Result]) -> Table:
+def _upright_table(study: Study, results: Sequence[Result]) -> Table:
+    """Return the table with one row for each metric and one column for each policy."""
     table = Table()
     table.add_column("Metric", overflow="fold")
     for result in results:
@@ -91,6 +92,7 @@ def _title(name: str, measure: Measure, between: str = "\n") -> str:
 
 
 def _cells(study: Study, result: Result) -> list[str]:
+    """Return the cells of a policy's metrics."""
     never = RECOVERY in result.metrics and result.metrics[RECOVERY].mean is None
     return [
         _cell(result.metrics[name], "never" if never and name.startswith(RECOVERY) else "none")
@@ -99,6 +101,7 @@ def _cells(study: Study, result: Result) -> list[str]:
 
 
 def _cell(estimate: Estimate, nothing: str) -> str:
+    """Return a mean with its interval, or `nothing` if no run has the metric."""
     if estimate.mean is None:
         some = estimate.missing < estimate.runs
         return f"{nothing} ({estimate.missing} of {estimate.runs})" if some else nothing
@@ -108,6 +111,7 @@ def _cell(estimate: Estimate, nothing: str) -> str:
 
 
 def _footer(study: Study) -> str:
+    """Return how many runs there were, and their seed."""
     runs = f"{study.runs} of {study.asked}" if study.runs < study.asked else f"{study.runs}"
     word = "run" if runs == "1" else "runs"
     trust = " ± is the 95 % confidence interval of the mean." if study.runs > 1 else ""

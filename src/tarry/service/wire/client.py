@@ -114,12 +114,17 @@ class Client:
         exchange.bucket = self._deadlines.add(exchange, until)
         target = request.target
         if self._dialler.proxy is not None and read_address(target.host) is None:
-            self._looked_up(exchange, until, Addresses(()))  # the proxy looks up the name
+            self._continue_with_addresses(
+                exchange, until, Addresses(())
+            )  # the proxy looks up the name
             return
-        done = partial(self._looked_up, exchange, until)
+        done = partial(self._continue_with_addresses, exchange, until)
         self._resolver.resolve(target.host, target.port, target.owner, done)
 
-    def _looked_up(self, exchange: Exchange, until: float, resolved: Resolved) -> None:
+    def _continue_with_addresses(
+        self, exchange: Exchange, until: float, resolved: Resolved
+    ) -> None:
+        """Dial the addresses of a name, or end the exchange if it was not resolved."""
         if exchange.over:
             return
         if isinstance(resolved, Unresolved):  # `send` may still be running
@@ -131,6 +136,7 @@ class Client:
         dial.add_done_callback(self._dials.discard)
 
     async def _dial(self, exchange: Exchange, addresses: tuple[str, ...], until: float) -> None:
+        """Connect to one of the addresses, and send the exchange's request on the connection."""
         target = exchange.request.target
         make = partial(Connection, self, target.origin)
         dialled: Connection | Setback
@@ -161,6 +167,7 @@ class Client:
         self._stop(exchange, _LATE if exchange.carrier else _UNCONNECTED)
 
     def _stop(self, exchange: Exchange, why: Setback) -> None:
+        """End an exchange before its answer, for this reason."""
         if exchange.carrier is None:  # the dial for it has its own time limit
             exchange.fail(why)
         else:

@@ -86,22 +86,24 @@ class Resolver:
         if cached is None or cached.until <= self._clock():
             address = read_address(host)
             if address is None:
-                self._lookups.ask(host, owner, partial(self._looked_up, host, port, done))
+                self._lookups.ask(host, owner, partial(self._pass_answer, host, port, done))
                 return
             cached = self._remember(host, (str(address),))
-        done(self._judged(cached, port))
+        done(self._checked(cached, port))
 
     def close(self) -> None:
         """Answer all waiting callers, and let the threads end."""
         self._lookups.close()
 
-    def _looked_up(self, host: str, port: int, done: Done, answer: Found) -> None:
+    def _pass_answer(self, host: str, port: int, done: Done, answer: Found) -> None:
+        """Pass the answer of a look-up on, checked for this port."""
         cached = self._cache.get(host)
         if cached is None or cached.answer is not answer:  # it was not remembered
             cached = _CachedAnswer(answer, 0.0)
-        done(self._judged(cached, port))
+        done(self._checked(cached, port))
 
     def _remember(self, host: str, answer: Found) -> _CachedAnswer:
+        """Cache the answer of a look-up, and forget the oldest of too many."""
         life = BAD_FOR if isinstance(answer, Unresolved) else GOOD_FOR
         cached = _CachedAnswer(answer, self._clock() + life)
         self._cache.pop(host, None)
@@ -110,15 +112,17 @@ class Resolver:
             del self._cache[next(iter(self._cache))]
         return cached
 
-    def _judged(self, cached: _CachedAnswer, port: int) -> Resolved:
+    def _checked(self, cached: _CachedAnswer, port: int) -> Resolved:
+        """Return a cached answer checked for a port; the last few results are cached too."""
         for checked_port, resolved in cached.by_port:
             if checked_port == port:
                 return resolved
-        resolved = self._judge(cached.answer, port)
+        resolved = self._check(cached.answer, port)
         cached.by_port = (*cached.by_port[1 - MOST_PORTS :], (port, resolved))
         return resolved
 
-    def _judge(self, answer: Found, port: int) -> Resolved:
+    def _check(self, answer: Found, port: int) -> Resolved:
+        """Return the addresses if all may be called on this port, else why not."""
         if isinstance(answer, Unresolved):
             return answer
         if not all(self._egress.permits(address, port) for address in answer):
@@ -244,6 +248,7 @@ class Dialler(Struct, frozen=True):
         return failed
 
     async def _connect(self, address: str, port: int) -> socket.socket:
+        """Open a connection to an address."""
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         # OpenSSL does not return while there is more of a handshake to read. Without this limit, an

@@ -193,6 +193,7 @@ class Reader:
         return True
 
     def _parse(self, data: bytes) -> None:
+        """Feed the parser; if the bytes are not valid HTTP, save the fault."""
         parser = self._parser
         if parser is None:
             return

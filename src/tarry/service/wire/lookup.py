@@ -94,6 +94,7 @@ class Threads:
             self._jobs.put(None)
 
     def _work(self) -> None:
+        """Do jobs until the thread is told to end. This runs in a thread."""
         while True:
             with self._lock:
                 self._idle += 1

@@ -153,6 +153,7 @@ class Lookups:
         return self._running.allows(owner, self._stuck.held(owner))
 
     def _start(self, lookup: _Lookup, owner: str) -> None:
+        """Look a name up in a thread, as one of this owner's look-ups."""
         lookup.is_started = True
         self._running.take(owner)
         if lookup.is_slow:
@@ -229,6 +230,7 @@ class Lookups:
             self._answer(waiters, answer)
 
     def _answer(self, waiters: _Waiters, answer: Found) -> None:
+        """Call the callbacks of one owner with the answer."""
         waiters.timer.cancel()
         for callback in waiters.callbacks:
             # Each has its own call, so that an error of one caller does not affect the next.

@@ -61,6 +61,7 @@ class Proxy(Struct, frozen=True):
         return _judge(head)
 
     def _connect_request(self, target: Target) -> bytes:
+        """Return the CONNECT request for a target."""
         host = f"[{target.host}]" if ":" in target.host else target.host
         where = f"{host}:{target.port}"
         lines = [f"CONNECT {where} HTTP/1.1", f"Host: {where}"]

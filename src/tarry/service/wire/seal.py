@@ -175,6 +175,7 @@ def _make_key_file(path: Path) -> None:
 
 
 def _key(entry: str) -> tuple[str, bytes]:
+    """Read `name:key in base64`."""
     name, colon, encoded = entry.partition(":")
     try:
         if colon:

@@ -297,6 +297,7 @@ async def _replay(
 
 
 async def _finish(scene: Scene, task: Task) -> Task:
+    """Do a task in pieces of two until it is finished."""
     for _ in range(20):
         task = await scene.store.advance(task, now=NOON + 50, limit=2, lease=scene.lease)
         if task.finished_at is not None:

@@ -142,6 +142,8 @@ class DeliveriesContract(Topic):
     async def _check_deliveries(
         self, scene: Scene, delivery_filter: DeliveryFilter, messages: list[Message]
     ) -> None:
+        """Check that pages with this filter list the deliveries of exactly these messages."""
+
         async def read_page(cut: Cut) -> list[tuple[Message, Delivery]]:
             return (
                 await scene.store.page(DeliveriesTo(scene.endpoint, delivery_filter), cut)

@@ -190,6 +190,8 @@ class ListingContract(Topic):
     async def _check_messages(
         self, scene: Scene, message_filter: MessageFilter, messages: list[Message]
     ) -> None:
+        """Check that pages with this filter list exactly these messages."""
+
         async def read_page(cut: Cut) -> list[Message]:
             return (
                 await scene.store.page(Messages(scene.application.id, message_filter), cut)

@@ -46,7 +46,7 @@ class DeliverSteps(PeopleSteps):
     def renew(self, worker: str, length: float) -> None:
         """Renew all leases that the worker believes it has."""
         leases = list(self.leases[worker].values())
-        self.ask(lambda side: _renewed(side, worker, leases, length))
+        self.ask(lambda side: _renew(side, worker, leases, length))
 
     @step(worker=workers, all_of_it=st.booleans())
     def release(self, worker: str, *, all_of_it: bool) -> None:
@@ -151,14 +151,14 @@ class DeliverSteps(PeopleSteps):
             self._send(worker, self._wants(which, stream, HIGH_LIMIT), ("delivered", 0.0))
         endpoints = self.pick_some(self.endpoints, which)
         leases = list(self.leases[worker].values())
-        self.ask(lambda side: _rested(side, endpoints, leases, short=short))
+        self.ask(lambda side: _rest(side, endpoints, leases, short=short))
 
     @step(worker=workers, which=few, short=st.booleans())
     def doze(self, worker: str, which: list[int], *, short: bool) -> None:
         """Ask for a wake-up at the next delivery of these lanes, though others may be live."""
         endpoints = self.pick_some(self.endpoints, which)
         leases = list(self.leases[worker].values())
-        self.ask(lambda side: _dozed(side, endpoints, leases, short=short))
+        self.ask(lambda side: _doze(side, endpoints, leases, short=short))
 
     @step(worker=workers, which=picks, age=offsets, limit=st.integers(1, 3))
     def expire(self, worker: str, which: int, age: float, limit: int) -> None:
@@ -204,7 +204,7 @@ class DeliverSteps(PeopleSteps):
         if task is not None:
             lease = self.leases[worker][shard_of(task.application)]
             self.ask(
-                lambda side: self._finished(side, task, limit=limit, lease=lease, forget=forget)
+                lambda side: self._finish_task(side, task, limit=limit, lease=lease, forget=forget)
             )
 
     def _wants(self, which: list[int], stream: Stream, limit: int) -> list[Want]:
@@ -212,6 +212,7 @@ class DeliverSteps(PeopleSteps):
         return [Want(lane=endpoint.lane, stream=stream, limit=limit) for endpoint in endpoints]
 
     def _fetch(self, wants: Sequence[Want], at: float) -> list[Due]:
+        """Read deliveries from both stores, as a dispatcher does, and remember them."""
         now = self.now + at
         fetched = self.ask(
             lambda side: side.store.fetch(side.to_store(wants), now=now, most_bytes=PLENTY_OF_BYTES)
@@ -235,9 +236,10 @@ class DeliverSteps(PeopleSteps):
         leases = list(self.leases[worker].values())
         self.ask(lambda side: side.store.settle(side.to_store(sent), [], leases))
 
-    async def _finished(
+    async def _finish_task(
         self, side: Side, task: Task, *, limit: int, lease: Lease, forget: bool
     ) -> Task:
+        """Do a task in pieces until it is finished, or `advance` changes nothing more."""
         first = last = side.to_store(task)
         for _ in range(HIGH_LIMIT):
             handed = first if forget else last
@@ -249,6 +251,7 @@ class DeliverSteps(PeopleSteps):
         raise AssertionError(f"the task does not finish: {last}")
 
     def _settlement(self, due: Due, ending: Ending, tries: int) -> Settlement | Resent:
+        """Return how this attempt ends, as the dispatcher writes it."""
         how, wait = ending
         attempt = an_attempt(due, id=self.id("atmpt_"), at=self.now)
         if due.resend:
@@ -270,6 +273,7 @@ class DeliverSteps(PeopleSteps):
                 )
 
     def _notice(self, endpoint: Endpoint) -> Notice:
+        """Return a new notice about an endpoint."""
         return Notice(
             id=self.id("notice_"),
             application=endpoint.application,
@@ -296,9 +300,10 @@ async def _leased(side: Side, worker: str) -> list[Lease]:
     return sorted(leases, key=lambda lease: lease.shard)
 
 
-async def _renewed(
+async def _renew(
     side: Side, worker: str, leases: Sequence[Lease], length: float
 ) -> list[tuple[int, int]]:
+    """Renew leases; return the shard and epoch of those that are still held."""
     renewed = await side.store.renew(worker, leases, length=length)
     return sorted((lease.shard, lease.epoch) for lease in renewed)
 
@@ -309,16 +314,18 @@ async def _lanes(side: Side, leases: Sequence[Lease]) -> list[list[Lane]]:
     return [sorted(map(Lane, lanes)) for lanes in answers]
 
 
-async def _rested(
+async def _rest(
     side: Side, endpoints: Sequence[Endpoint], leases: Sequence[Lease], *, short: bool
 ) -> list[Lane]:
+    """Put the lanes of endpoints to rest; return those that are at rest then."""
     lanes = await _added(side, endpoints, short=short)
     return sorted(map(Lane, await side.store.rest(lanes, leases)))
 
 
-async def _dozed(
+async def _doze(
     side: Side, endpoints: Sequence[Endpoint], leases: Sequence[Lease], *, short: bool
 ) -> list[Lane]:
+    """Let the lanes of endpoints doze; return those that doze then."""
     lanes = await _added(side, endpoints, short=short)
     return sorted(map(Lane, await side.store.rest(lanes, leases, doze=True)))
 

@@ -255,7 +255,7 @@ class PeopleSteps(Machine):
             keys_before=before(keys),
             notices_before=before(notices),
         )
-        self.ask(lambda side: _swept(side, retention))
+        self.ask(lambda side: _sweep(side, retention))
 
     def _message(self, of: int, which: int) -> tuple[str, str]:
         """Return an application, and a message that may belong to it."""
@@ -263,6 +263,7 @@ class PeopleSteps(Machine):
         return self.pick_one(self.applications, of).id, message
 
     def _new(self, draft: Draft) -> NewMessage:
+        """Return a new message made from a draft."""
         of, event_type, to, key, event_id, fingerprint, delay, keep_for = draft
         message = Message(
             id=self.id("msg_"),
@@ -283,7 +284,8 @@ async def _added(side: Side, messages: Sequence[NewMessage]) -> list[object]:
     return list(await side.store.add(messages))
 
 
-async def _swept(side: Side, retention: Retention) -> bool:
+async def _sweep(side: Side, retention: Retention) -> bool:
+    """Remove everything past its retention; return whether that came to an end."""
     for _ in range(HIGH_LIMIT):
         if not await side.store.sweep(retention, limit=3):
             return True

@@ -78,6 +78,7 @@ class Sides:
 
 
 async def _answer(side: Side, call: Callable[[Side], Awaitable[Answer]]) -> Answer | ServiceError:
+    """Call one of the two stores; return the answer or the error."""
     try:
         return await call(side)
     except ServiceError as error:

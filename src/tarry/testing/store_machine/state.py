@@ -108,18 +108,19 @@ class Machine(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Check at the end that all rows are the same and the counts are right."""
         if self.sides.agree:
-            self.ask(_everything)
+            self.ask(_read_environment)
             for application in self.applications:
-                self.ask(partial(_history, application=application.id))
+                self.ask(partial(_read_application, application=application.id))
             for endpoint in self.endpoints:
-                self.ask(partial(_lane, endpoint=endpoint))
+                self.ask(partial(_read_lane, endpoint=endpoint))
             for message in self.messages:
-                self.ask(partial(_message, message=message))
+                self.ask(partial(_read_message, message=message))
             for task in self.tasks:
                 self.ask(partial(_task, task=task.id))
 
 
-async def _everything(side: Side) -> list[object]:
+async def _read_environment(side: Side) -> list[object]:
+    """Read what a store says about the environment as a whole, to compare the two stores."""
     store = side.store
     return [
         sorted([environment.id for environment in await store.read(Environments())]),
@@ -131,7 +132,8 @@ async def _everything(side: Side) -> list[object]:
     ]
 
 
-async def _history(side: Side, application: str) -> list[object]:
+async def _read_application(side: Side, application: str) -> list[object]:
+    """Read what a store says about an application, to compare the two stores."""
     store = side.store
     return [
         [
@@ -145,7 +147,8 @@ async def _history(side: Side, application: str) -> list[object]:
     ]
 
 
-async def _lane(side: Side, endpoint: Endpoint) -> list[object]:
+async def _read_lane(side: Side, endpoint: Endpoint) -> list[object]:
+    """Read what a store says about an endpoint's lane, to compare the two stores."""
     store = side.store
     row = await store.get(Lanes(endpoint.application), endpoint.id)
     counts = await store.counts(row.lane)
@@ -174,7 +177,8 @@ async def _lane(side: Side, endpoint: Endpoint) -> list[object]:
     ]
 
 
-async def _message(side: Side, message: str) -> list[object]:
+async def _read_message(side: Side, message: str) -> list[object]:
+    """Read what a store says about a message, to compare the two stores."""
     store = side.store
     return [
         await store.read(AllDeliveriesOf(message)),

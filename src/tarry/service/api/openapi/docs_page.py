@@ -34,6 +34,7 @@ def _hashed(text: str) -> str:
 
 
 def _page(document: Json, style: str, script: str) -> str:
+    """Return the page as HTML."""
     entries = list(_entries(document))
     groups = dict.fromkeys(operation["tags"][0] for _, _, operation in entries)
     links = "".join(
@@ -77,6 +78,7 @@ def _link(method: str, path: str, operation: Json) -> str:
 
 
 def _entry(method: str, path: str, operation: Json, document: Json) -> str:
+    """Return the HTML of one operation: parameters, body and responses."""
     name, words = escape(operation["operationId"]), _words(method, path, operation)
     parts = [f"<p>{escape(operation.get('description', ''))}</p>"]
     if "parameters" in operation:
@@ -101,6 +103,7 @@ def _table(parameters: list[Json]) -> str:
 
 
 def _row(parameter: Json) -> str:
+    """Return the row of a parameter in the table of an operation."""
     needed = ' class="needed"' if parameter["required"] else ""
     name, kind = escape(parameter["name"]), escape(_kind(parameter["schema"]))
     description = escape(parameter.get("description", ""))

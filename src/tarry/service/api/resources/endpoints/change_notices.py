@@ -30,7 +30,7 @@ async def hooks_with_notices(
     if operational.is_hidden(application.environment) or not await _listens(call):
         return call.hooks
 
-    def noted(before: Endpoint | None, after: Endpoint) -> Sequence[Notice]:
+    def notices_of_change(before: Endpoint | None, after: Endpoint) -> Sequence[Notice]:
         kinds = (kind, _turned(before, after))
         gone = after.standing is Standing.DELETED
         uid = before.uid if gone and before is not None else after.uid
@@ -51,7 +51,7 @@ async def hooks_with_notices(
             if kind_of_notice is not None
         ]
 
-    return call.hooks.noting(noted)
+    return call.hooks.noting(notices_of_change)
 
 
 def _turned(before: Endpoint | None, after: Endpoint) -> str | None:

@@ -130,6 +130,7 @@ def _checked(body: Document) -> str:
 async def _effective(
     call: Call, application: Application | None = None, endpoint: Endpoint | None = None
 ) -> PolicyOut:
+    """Return the policy that applies: the endpoint's, application's, environment's or default."""
     documents = {
         Source.ENDPOINT: None if endpoint is None else endpoint.policy,
         Source.APPLICATION: None if application is None else application.policy,

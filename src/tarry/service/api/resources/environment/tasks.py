@@ -117,7 +117,7 @@ async def get(call: Call) -> TaskOut:
     return task_out(task)
 
 
-def started(task: Task) -> TaskStarted:
+def task_started(task: Task) -> TaskStarted:
     """Return the response to a request that started a task."""
     return TaskStarted(
         id=task.id,

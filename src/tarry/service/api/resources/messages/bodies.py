@@ -115,7 +115,7 @@ def read_messages(body: bytes, *, batch: bool) -> list[MessageIn]:
             raise
         messages = _read_with(replaced, batch=batch)
     for number, message in enumerate(messages):
-        _check(message, ["body", str(number)] if batch else ["body"])
+        _check_message(message, ["body", str(number)] if batch else ["body"])
     return messages
 
 
@@ -135,14 +135,15 @@ def _read_with(replaced: StandIns, *, batch: bool) -> list[MessageIn]:
     return messages
 
 
-def _check(message: MessageIn, path: list[str]) -> None:
+def _check_message(message: MessageIn, path: list[str]) -> None:
+    """Refuse a message whose payload is no object or too large, or whose fields conflict."""
     payload = memoryview(message.payload)
     if payload[0] != ord("{"):
         raise Invalid([*path, "payload"], "Expected `object`")
     size = len(payload)
     if message.transformations_params is not None:
         size = len(message.body())
-        _check_type(message, [*path, "transformationsParams", "headers"])
+        _check_content_type(message, [*path, "transformationsParams", "headers"])
     if message.payload_retention_hours is not None and message.payload_retention_period is not None:
         detail = "it cannot be told together with `payloadRetentionPeriod`"
         raise Invalid([*path, "payloadRetentionHours"], detail)
@@ -150,7 +151,8 @@ def _check(message: MessageIn, path: list[str]) -> None:
         raise TooLarge([*path, "payload"], size, MOST_BYTES)
 
 
-def _check_type(message: MessageIn, path: list[str]) -> None:
+def _check_content_type(message: MessageIn, path: list[str]) -> None:
+    """Refuse a content type that cannot be sent as a header."""
     try:
         check_headers(
             [] if message.content_type is None else [("content-type", message.content_type)]
