@@ -152,7 +152,7 @@ class Endpoints:
     ) -> Endpoint:
         """Set some of an endpoint's headers, in any case; None removes a header."""
         now, named = self._now(), {name.lower() for name in headers}
-        added = {name: value for name, value in headers.items() if value is not None}
+        set_headers = {name: value for name, value in headers.items() if value is not None}
         check_headers((name, value or "") for name, value in headers.items())
 
         def with_headers(stored: Endpoint) -> Endpoint:
@@ -161,7 +161,7 @@ class Endpoints:
                 for name, value in self.headers(stored).items()
                 if name.lower() not in named
             }
-            sealed = self._sealed_headers(stored, {**others, **added})
+            sealed = self._sealed_headers(stored, {**others, **set_headers})
             return replace(stored, headers=sealed, updated_at=now)
 
         return await self.store.change(
@@ -205,8 +205,8 @@ class Endpoints:
         """Return an endpoint with its secrets and headers sealed with the newest key."""
 
         def seal_again(sealed: bytes, column: str) -> bytes:
-            where = place(stored, column)
-            return self.seals.seal(self.seals.open(sealed, where), where)
+            place_of_secret = place(stored, column)
+            return self.seals.seal(self.seals.open(sealed, place_of_secret), place_of_secret)
 
         secrets = tuple(
             replace(secret, sealed=seal_again(secret.sealed, "secret")) for secret in stored.secrets

@@ -331,9 +331,9 @@ def _attempt_sentence(attempt: Attempt) -> str:
     response = attempt.status or attempt.kind or "no response"
     detail = f" ({attempt.detail})" if attempt.detail else ""
     counted = "counted" if attempt.counted else "not counted"
-    then = attempt.decision or attempt.trigger
+    consequence = attempt.decision or attempt.trigger
     at = _instant(attempt.at)
-    return f"Attempt {attempt.number} at {at}: {response}{detail}; {counted}; {then}."
+    return f"Attempt {attempt.number} at {at}: {response}{detail}; {counted}; {consequence}."
 
 
 def _instant(at: float) -> str:

@@ -106,12 +106,12 @@ async def deliver(  # noqa: PLR0913  one argument per option
 @contextmanager
 def sealing() -> Iterator[None]:
     """Make all processes of a run use the same sealing keys, unless the environment has some."""
-    had = "TARRY_SEALING_KEYS" in os.environ
+    had_keys = "TARRY_SEALING_KEYS" in os.environ
     os.environ.setdefault("TARRY_SEALING_KEYS", KEYS)
     try:
         yield
     finally:
-        if not had:
+        if not had_keys:
             del os.environ["TARRY_SEALING_KEYS"]
 
 

@@ -125,8 +125,8 @@ class MessageProgress:
         why, *attempts = explanation["sentences"]
         text = plain(" ".join(map(with_local_times, [why, *attempts[-1:]])))
         next_at = explanation["nextAt"]
-        then = f", next attempt {describe_due(next_at)}" if next_at else ""
-        return reason, text, f"{self._vocabulary.label('reasons', reason)}{then}"
+        next_attempt = f", next attempt {describe_due(next_at)}" if next_at else ""
+        return reason, text, f"{self._vocabulary.label('reasons', reason)}{next_attempt}"
 
 
 def _waits(endpoint: Mapping[str, Any]) -> bool:

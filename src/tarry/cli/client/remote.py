@@ -185,11 +185,11 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     try:
-        agreed = click.confirm(question, err=True)
-    except click.Abort as none:
+        is_confirmed = click.confirm(question, err=True)
+    except click.Abort as abort:
         click.echo(err=True)
-        if isinstance(none.__context__, KeyboardInterrupt):
+        if isinstance(abort.__context__, KeyboardInterrupt):
             raise click.exceptions.Exit(INTERRUPTED) from None
-        agreed = False
-    if not agreed:
+        is_confirmed = False
+    if not is_confirmed:
         raise click.UsageError("Not confirmed. Run again with --yes to skip this question.")

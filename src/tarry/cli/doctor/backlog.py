@@ -70,8 +70,8 @@ async def _count(
     facts.add(name, standing=endpoint.standing, down=down, waiting=row.waiting)
     facts.succeeded(row.known.accepted_at)
     # A lane saves the time of its last success only now and then, so look at the attempts as well.
-    lately = AttemptFilter(message=MessageFilter(after=now - DAY), succeeded=True)
-    page = await store.page(AttemptsTo(endpoint, lately), Cut(1, descending=True))
+    recent_successes = AttemptFilter(message=MessageFilter(after=now - DAY), succeeded=True)
+    page = await store.page(AttemptsTo(endpoint, recent_successes), Cut(1, descending=True))
     for attempt, _ in page.entries:
         facts.succeeded(attempt.at)
     at_work = any(now - attempt.at < OVERDUE for attempt, _ in page.entries)

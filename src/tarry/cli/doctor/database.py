@@ -91,10 +91,11 @@ async def clock(store: "Store") -> Finding:
     before = time.time()
     server_time = (await store.server()).now
     after = time.time()
-    apart = max(before - server_time, server_time - after, 0.0)
-    if apart > SKEW:
+    difference = max(before - server_time, server_time - after, 0.0)
+    if difference > SKEW:
         problem = (
-            f"this machine's clock and the database's differ by {apart:.1f} s: synchronise both"
+            f"this machine's clock and the database's differ by {difference:.1f} s:"
+            " synchronise both"
         )
         return wrong("clock", problem)
     return ok("clock", f"less than {SKEW:g} s from the database's clock")

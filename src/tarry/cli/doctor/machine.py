@@ -37,13 +37,13 @@ def python(db: str | None, find_module: Callable[[str], object] = find_spec) -> 
 
 def variables(names: Iterable[str], settings: Iterable[str]) -> Finding:
     """Check that every environment variable with tarry's prefix is a known one."""
-    given, understood = sorted(n for n in names if n.startswith(PREFIX)), {*settings, *OTHERS}
-    for name in given:
-        if name not in understood:
-            close = nearest(name, map(str.lower, sorted(understood)))
+    set_names, known_names = sorted(n for n in names if n.startswith(PREFIX)), {*settings, *OTHERS}
+    for name in set_names:
+        if name not in known_names:
+            close = nearest(name, map(str.lower, sorted(known_names)))
             hint = f"; did you mean {close.upper()}?" if close else ""
             return advice("variables", f"{name} is not a setting{hint}")
-    return ok("variables", ", ".join(given) or "none are set")
+    return ok("variables", ", ".join(set_names) or "none are set")
 
 
 def names(

@@ -53,9 +53,11 @@ def serving(url: str, key: str | None, *, backlog: bool = True) -> Iterator[Find
         yield wrong("ready", f"does not accept messages: {problem}")
     if date := answer.headers.get("date"):
         server_time = parsedate_to_datetime(date).timestamp()
-        apart = max(asked_at - server_time, server_time - answered_at)  # not counting a slow answer
-        if apart > SKEW:
-            yield wrong("server clock", f"{apart:.0f} s from this machine's clock")
+        difference = max(
+            asked_at - server_time, server_time - answered_at
+        )  # not counting a slow answer
+        if difference > SKEW:
+            yield wrong("server clock", f"{difference:.0f} s from this machine's clock")
         else:
             yield ok("server clock", f"less than {SKEW:g} s from this machine's clock")
     yield (accepted := _key_finding(server, key))

@@ -70,12 +70,12 @@ def describe(written: str | None) -> str:
         return ""
     at = datetime.fromisoformat(written).astimezone()
     now = datetime.now(UTC).astimezone()
-    away = (at - now).total_seconds()
-    near = _near(round(abs(away)))
+    seconds_ahead = (at - now).total_seconds()
+    near = _near(round(abs(seconds_ahead)))
     clock = _clock(at, now)
-    if abs(away) < 1:
+    if abs(seconds_ahead) < 1:
         return f"now, {clock}"
-    return f"in {near}, {clock}" if away > 0 else f"{near} ago, {clock}"
+    return f"in {near}, {clock}" if seconds_ahead > 0 else f"{near} ago, {clock}"
 
 
 def _near(seconds: float) -> str:

@@ -82,8 +82,10 @@ def with_keys(work: Callable[Concatenate[Keys, P], T]) -> Callable[P, T]:
     """Add the options that say where keys are kept, and pass a `Keys` as the first argument."""
 
     def run(*args: P.args, **options: P.kwargs) -> T:
-        where = {name: options.pop(name) for name in ("db", "server", "key", "environment")}
-        return work(_keys(**where), *args, **options)  # type: ignore[arg-type]  # click's, by name
+        storage_options = {
+            name: options.pop(name) for name in ("db", "server", "key", "environment")
+        }
+        return work(_keys(**storage_options), *args, **options)  # type: ignore[arg-type]  # click's, by name
 
     command: Callable[P, T] = update_wrapper(run, work)
     return option_group(

@@ -77,24 +77,24 @@ def from_file(context: click.Context, _option: click.Parameter, path: Path | Non
     return file
 
 
-def check_keys(document: Mapping[str, object], where: str) -> None:
+def check_keys(document: Mapping[str, object], source: str) -> None:
     """Refuse an unknown key."""
     for key in document:
         if key not in KNOWN:
             close = nearest(key, KNOWN)
             hint = f"; did you mean {close!r}?" if close else f"; known are {', '.join(KNOWN)}"
-            raise WrongSettings(f"{where}: there is no setting {key!r}{hint}")
+            raise WrongSettings(f"{source}: there is no setting {key!r}{hint}")
 
 
-def check_values(document: Mapping[str, object], where: str) -> None:
+def check_values(document: Mapping[str, object], source: str) -> None:
     """Refuse a value of the wrong type. The value is not shown, since it may be a secret."""
     for key, value in document.items():
-        several = value if key == "allow_network" and isinstance(value, list) else [value]
+        values = value if key == "allow_network" and isinstance(value, list) else [value]
         if any(
-            isinstance(item, bool) or not isinstance(item, str | int | float) for item in several
+            isinstance(item, bool) or not isinstance(item, str | int | float) for item in values
         ):
             wanted = "a text, or a list of them" if key == "allow_network" else "a text or a number"
-            raise WrongSettings(f"{where}: the setting {key!r} must be {wanted}")
+            raise WrongSettings(f"{source}: the setting {key!r} must be {wanted}")
 
 
 config_option = click.option(

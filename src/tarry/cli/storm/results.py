@@ -103,8 +103,8 @@ def _cells(study: Study, result: Result) -> list[str]:
 def _cell(estimate: Estimate, nothing: str) -> str:
     """Return a mean with its interval, or `nothing` if no run has the metric."""
     if estimate.mean is None:
-        some = estimate.missing < estimate.runs
-        return f"{nothing} ({estimate.missing} of {estimate.runs})" if some else nothing
+        in_some_runs = estimate.missing < estimate.runs
+        return f"{nothing} ({estimate.missing} of {estimate.runs})" if in_some_runs else nothing
     if estimate.high is None or estimate.high == estimate.mean:
         return digits(estimate.mean)
     return f"{digits(estimate.mean)} ± {digits(estimate.high - estimate.mean, 2)}"

@@ -127,11 +127,11 @@ class Resolver:
             return answer
         if not all(self._egress.permits(address, port) for address in answer):
             return _BLOCKED
-        given = tuple(dict.fromkeys(str(read_address(address)) for address in answer))[
+        addresses = tuple(dict.fromkeys(str(read_address(address)) for address in answer))[
             :MOST_ADDRESSES
         ]
         # Mostly both are equal. Then they share a tuple, because there is one for each host.
-        return Addresses(answer if given == answer else given)
+        return Addresses(answer if addresses == answer else addresses)
 
 
 # --- From an address to a connection ------------------------------------------------------------
@@ -170,7 +170,7 @@ class Dialler(Struct, frozen=True):
         port = target.port
         if self.proxy is not None:
             addresses, port = await self._addresses_of(self.proxy), self.proxy.port
-        sock = await self._first(addresses, port, until)
+        sock = await self._connect_to_first(addresses, port, until)
         if isinstance(sock, Setback):
             return sock
         try:
@@ -231,21 +231,21 @@ class Dialler(Struct, frozen=True):
         else:
             sock.detach()
 
-    async def _first(
+    async def _connect_to_first(
         self, addresses: tuple[str, ...], port: int, until: float
     ) -> socket.socket | Setback:
         """Return a socket to the first address that answers; all share the time that is left."""
-        failed = Setback(Kind.DNS, "the endpoint's name has no address")
+        last_setback = Setback(Kind.DNS, "the endpoint's name has no address")
         for remaining, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             try:
                 async with timeout((until - monotonic()) / remaining):
                     return await self._connect(address, port)
             except OSError as error:
-                failed = setback(error)
+                last_setback = setback(error)
                 if is_scarcity(error):
                     self.scarce()
                     break
-        return failed
+        return last_setback
 
     async def _connect(self, address: str, port: int) -> socket.socket:
         """Open a connection to an address."""

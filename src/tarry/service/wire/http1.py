@@ -61,9 +61,9 @@ def constant_head(target: Target) -> bytes:
     named = {name.lower() for name, _ in target.headers}
     if kept_back := named & _KEPT_BACK:
         raise HeadError(f"the header {min(kept_back)!r} is the sender's own")
-    own = tuple((name, value) for name, value in _OWN if name not in named)
+    added_headers = tuple((name, value) for name, value in _OWN if name not in named)
     host = (("host", authority(target)),)
-    return line.encode("ascii") + b"\r\n" + header_lines(host + own + target.headers)
+    return line.encode("ascii") + b"\r\n" + header_lines(host + added_headers + target.headers)
 
 
 def request_head(constant: bytes, request: Request) -> bytes:
@@ -78,8 +78,8 @@ def request_head(constant: bytes, request: Request) -> bytes:
 def header_lines(headers: Headers) -> bytes:
     """Return these headers as lines. No header can inject another line."""
     text = "".join([f"{name}: {value}\r\n" for name, value in headers])
-    many = len(headers)
-    if text.count("\n") != many or text.count("\r") != many or "\0" in text:
+    header_count = len(headers)
+    if text.count("\n") != header_count or text.count("\r") != header_count or "\0" in text:
         raise HeadError("a header holds a line break or a NUL")
     try:
         return text.encode("latin-1")
@@ -184,11 +184,11 @@ class Reader:
 
     def _feed_carefully(self, data: bytes) -> bool:
         """Read as many bytes as a head may still have; the rest only if the head ends in them."""
-        within = MOST_HEAD - (self._came - len(data))
-        self._parse(data[:within])
+        room_left = MOST_HEAD - (self._came - len(data))
+        self._parse(data[:room_left])
         if self.status:
-            self._came -= len(data) - within
-            return self.feed(data[within:])
+            self._came -= len(data) - room_left
+            return self.feed(data[room_left:])
         self.fault = self.fault or f"the head of the answer is longer than {MOST_HEAD} bytes"
         return True
 

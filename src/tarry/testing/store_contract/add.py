@@ -138,12 +138,12 @@ class AddContract(Topic):
         assert (delivery.state, delivery.reason) == (State.READY, Reason.NEW)
 
     async def test_a_deleted_endpoint_gets_nothing(self, scene: Scene) -> None:
-        gone = await scene.add_endpoint()
-        await scene.delete_endpoint(gone)
+        deleted_endpoint = await scene.add_endpoint()
+        await scene.delete_endpoint(deleted_endpoint)
         message = await scene.add()
-        assert [to.id for to, _ in await scene.store.read(AllDeliveriesOf(message.id))] == [
-            scene.endpoint.id
-        ]
+        assert [
+            receiver.id for receiver, _ in await scene.store.read(AllDeliveriesOf(message.id))
+        ] == [scene.endpoint.id]
 
     async def test_a_message_that_nobody_wants_is_kept(self, scene: Scene) -> None:
         application = an_application()
@@ -191,15 +191,15 @@ class AddContract(Topic):
         assert (await scene.row(endpoint)).waiting == 1
 
     async def test_a_full_backlog_is_one_application_s_own(self, scene: Scene) -> None:
-        full = an_application(most_waiting=0)
-        await scene.store.put(full)
-        new = [new_message(full), new_message(scene.application)]
+        application_at_limit = an_application(most_waiting=0)
+        await scene.store.put(application_at_limit)
+        new = [new_message(application_at_limit), new_message(scene.application)]
         first, second = await scene.store.add(new)
         assert isinstance(first, BacklogFull)
-        assert (first.application, first.allowed) == (full.id, 0)
+        assert (first.application, first.allowed) == (application_at_limit.id, 0)
         assert second == Accepted(new[1].message)
         with pytest.raises(NotFound):
-            await scene.store.get(Messages(full.id), new[0].message.id)
+            await scene.store.get(Messages(application_at_limit.id), new[0].message.id)
 
     async def test_an_expunged_payload_is_gone_for_good(self, scene: Scene) -> None:
         message = await scene.add(payload=b"secret", deliver_at=NOON + 5)

@@ -106,8 +106,8 @@ class BulkContract(Topic):
         )
         (again,) = await scene.due(Stream.WAITING)
         await scene.settle(failed(again, attempt=an_attempt(again, status=404)))
-        elsewhere = await scene.add_endpoint()
-        assert (await _replay(scene, ReplayFilter(status_class=500), elsewhere)).done == 0
+        other_endpoint = await scene.add_endpoint()
+        assert (await _replay(scene, ReplayFilter(status_class=500), other_endpoint)).done == 0
         task = await _replay(scene, ReplayFilter(status_class=status_class))
         assert task.done == len(chosen)
         seqs = [due.seq for due in await scene.due() if due.accepted_at == NOON + 50]

@@ -66,7 +66,7 @@ class CatalogueContract(Topic):
 
     async def test_an_application_is_kept_as_it_was_put(self, scene: Scene) -> None:
         plain = an_application()
-        full = an_application(
+        complete = an_application(
             name=TEXT,
             uid=TEXT,
             rate=12.5,
@@ -76,10 +76,10 @@ class CatalogueContract(Topic):
             created_at=NOON + 0.125,
             updated_at=NOON + 0.25,
         )
-        for application in (plain, full, replace(full, name="new", metadata={}, rate=None)):
+        for application in (plain, complete, replace(complete, name="new", metadata={}, rate=None)):
             await scene.store.put(application)
             assert await scene.store.get(Applications(ENVIRONMENT), application.id) == application
-        assert (await scene.store.get(Applications(ENVIRONMENT), TEXT)).id == full.id
+        assert (await scene.store.get(Applications(ENVIRONMENT), TEXT)).id == complete.id
 
     async def test_an_application_is_one_environment_s_own(self, scene: Scene) -> None:
         await scene.store.put(replace(scene.application, uid="acme"))
@@ -91,13 +91,13 @@ class CatalogueContract(Topic):
     async def test_nobody_changes_or_deletes_an_application_of_another_environment(
         self, scene: Scene
     ) -> None:
-        application_id, elsewhere = scene.application.id, Applications("org_other")
+        application_id, foreign_kind = scene.application.id, Applications("org_other")
         with pytest.raises(NotFound):
             await scene.store.change(
-                elsewhere, application_id, lambda stored: replace(stored, name="x")
+                foreign_kind, application_id, lambda stored: replace(stored, name="x")
             )
         with pytest.raises(NotFound):
-            await scene.store.delete(elsewhere, application_id, now=NOON)
+            await scene.store.delete(foreign_kind, application_id, now=NOON)
         assert await scene.store.get(Applications(ENVIRONMENT), application_id) == scene.application
         stored = await scene.store.get(Endpoints(application_id), scene.endpoint.id)
         assert stored == scene.endpoint
@@ -142,11 +142,11 @@ class CatalogueContract(Topic):
         before = await scene.add_endpoint()
         await scene.delete_endpoint(before)
         changed = await scene.row(before)
-        gone = await scene.store.delete(
+        delete_tasks = await scene.store.delete(
             Applications(application.environment), application.id, now=NOON + 5
         )
         deleted = scene.endpoint.stand(Standing.DELETED, NOON + 5)
-        assert gone == [discarding(deleted, ENVIRONMENT)], (
+        assert delete_tasks == [discarding(deleted, ENVIRONMENT)], (
             "a task for each endpoint that was not deleted before"
         )
         assert await scene.row(before) == changed
@@ -194,7 +194,8 @@ class CatalogueContract(Topic):
         await scene.settle(delivered(due), postponed(late, NOON + 9))
         assert await scene.store.cancel(scene.application.id, message.id, now=NOON + 1) == 2
         states = [
-            (await scene.delivery(message, to)).state for to in (scene.endpoint, second, third)
+            (await scene.delivery(message, receiver)).state
+            for receiver in (scene.endpoint, second, third)
         ]
         assert states == [State.DELIVERED, State.CANCELLED, State.CANCELLED]
         delivery = await scene.delivery(message, second)

@@ -34,7 +34,7 @@ class ClaimsContract(Topic):
     async def test_whose_time_is_up_is_replaced_by_one_of_many(
         self, store: Store, other: Store
     ) -> None:
-        gone = await store.claim(a_claim("gone"), now=NOON)
+        ended_claim = await store.claim(a_claim("gone"), now=NOON)
         later = NOON + 10
         claims = [a_claim(f"holder-{number}", at=later, until=later + 10) for number in range(50)]
         answers = await asyncio.gather(
@@ -44,7 +44,7 @@ class ClaimsContract(Topic):
             )
         )
         (held,) = (answer for claim, answer in _pairs(claims, answers) if _holds(claim, answer))
-        assert held == replace(gone, holder=held.holder, until=later + 10)
+        assert held == replace(ended_claim, holder=held.holder, until=later + 10)
 
     async def test_nobody_is_replaced_before_their_time(self, store: Store) -> None:
         first = await store.claim(a_claim("first"), now=NOON)
@@ -122,8 +122,8 @@ class ClaimsContract(Topic):
 
     async def test_a_key_is_one_environments(self, store: Store) -> None:
         await store.claim(a_claim("first"), now=NOON)
-        elsewhere = a_claim("second", environment="org_other")
-        assert await store.claim(elsewhere, now=NOON) == elsewhere
+        foreign_claim = a_claim("second", environment="org_other")
+        assert await store.claim(foreign_claim, now=NOON) == foreign_claim
 
     async def test_a_claim_that_comes_with_an_answer_has_none(self, store: Store) -> None:
         answer = await store.claim(a_claim("first", status=201, body=b"forged"), now=NOON)

@@ -120,12 +120,12 @@ class ConcurrentContract(Topic):
     ) -> None:
         second = await scene.add_endpoint()
         await scene.store.add([new_message(scene.application) for _ in range(30)])
-        mine, others = await scene.due(), await scene.due(lane=second.lane)
+        own_due, others = await scene.due(), await scene.due(lane=second.lane)
 
         async def settle(due: Iterable[Due]) -> list[bool]:
             return await scene.settle(*map(delivered, due))
 
-        pairs = zip(mine, reversed(others), strict=True)
+        pairs = zip(own_due, reversed(others), strict=True)
         answers = await _each(settle(pair) for pair in pairs)
         assert answers == [[True, True]] * 30
         for endpoint in (scene.endpoint, second):
@@ -252,12 +252,12 @@ class ConcurrentContract(Topic):
     async def test_an_endpoint_that_comes_with_messages_misses_none_that_follow(
         self, scene: Scene, other: Store
     ) -> None:
-        put, _ = await asyncio.gather(
+        saved, _ = await asyncio.gather(
             other.put(an_endpoint(scene.application)),
             _each(scene.add() for _ in range(10)),
         )
         last = await scene.add()
-        due = await scene.due(lane=put.lane)
+        due = await scene.due(lane=saved.lane)
         assert [delivery.seq for delivery in due] == list(range(1, len(due) + 1))
         assert due[-1].message == last.id
 

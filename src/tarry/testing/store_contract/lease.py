@@ -23,8 +23,8 @@ class LeaseContract(Topic):
         first = await store.lease("a", most=10, length=LEASE_LENGTH)
         assert await store.lease("a", most=10, length=LEASE_LENGTH) == []
         assert await store.lease("a", most=4, length=LEASE_LENGTH) == []
-        added = await store.lease("a", most=15, length=LEASE_LENGTH)
-        assert len({lease.shard for lease in first + added}) == 15
+        more_leases = await store.lease("a", most=15, length=LEASE_LENGTH)
+        assert len({lease.shard for lease in first + more_leases}) == 15
 
     async def test_a_shard_has_one_owner(self, store: Store) -> None:
         first = await store.lease("a", most=40, length=LEASE_LENGTH)

@@ -61,7 +61,7 @@ class NoticesContract(Topic):
 
         new = an_endpoint(scene.application, uid="a")
         created = await store.put(new, noting=noting)
-        put = await store.put(replace(created, uid="b"), noting=noting)
+        saved = await store.put(replace(created, uid="b"), noting=noting)
         changed = await store.change(
             Endpoints(created.application),
             created.id,
@@ -69,8 +69,8 @@ class NoticesContract(Topic):
             noting=noting,
         )
         await store.delete(Endpoints(created.application), created.id, now=NOON, noting=noting)
-        assert [before for before, _ in changes] == [None, created, put, changed]
-        assert [after for _, after in changes[:3]] == [created, put, changed]
+        assert [before for before, _ in changes] == [None, created, saved, changed]
+        assert [after for _, after in changes[:3]] == [created, saved, changed]
         assert changes[3][1].standing is Standing.DELETED
         notices = await store.read(Notices(unsent=True))
         assert [notice.facts["uid"] for notice in notices][:3] == ["a", "b", "c"]

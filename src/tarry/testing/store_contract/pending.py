@@ -47,12 +47,12 @@ class PendingContract(Topic):
 
     async def test_the_next_tenant_is_one_of_the_shards_and_works(self, scene: Scene) -> None:
         tasks = await _of_applications(scene, *(f"app_{letter}" for letter in "abcdefgh"))
-        for mine in ({shard_of("app_c")}, {shard_of("app_f"), shard_of("app_h")}):
+        for own_shards in ({shard_of("app_c")}, {shard_of("app_f"), shard_of("app_h")}):
             after, order = ("", ""), list[str]()
-            while task := await scene.store.next_task(sorted(mine), after=after):
+            while task := await scene.store.next_task(sorted(own_shards), after=after):
                 after = task.tenant
                 order.append(task.application)
-            assert order == [name for name in sorted(tasks) if shard_of(name) in mine]
+            assert order == [name for name in sorted(tasks) if shard_of(name) in own_shards]
         assert await scene.store.next_task(ALL_SHARDS, {Work.RECOVER}) is None
         assert await scene.store.next_task([]) is None
 
@@ -178,8 +178,8 @@ class PendingContract(Topic):
     async def test_of_equal_replays_that_come_at_once_one_is_added(self, scene: Scene) -> None:
         tasks = [a_task(scene.endpoint, Work.RECOVER) for _ in range(8)]
         answers = await asyncio.gather(*(_request(scene, task) for task in tasks))
-        (added,) = await scene.store.read(AllTasksOf(scene.application.id))
-        assert answers == [added] * 8
+        (stored_task,) = await scene.store.read(AllTasksOf(scene.application.id))
+        assert answers == [stored_task] * 8
 
     async def test_of_many_replays_that_come_at_once_only_so_many_are_added(
         self, scene: Scene

@@ -28,7 +28,7 @@ class RegistryContract(Topic):
     # --- Event types ----------------------------------------------------------------------------
 
     async def test_an_event_type_comes_back_as_it_went_in(self, store: Store) -> None:
-        full = an_event_type(
+        complete = an_event_type(
             "invoice.paid",
             description="ünder way 'quoted'",
             archived=True,
@@ -39,8 +39,8 @@ class RegistryContract(Topic):
             validates=True,
             created_at=NOON - 0.25,
         )
-        await store.create(full)
-        assert await store.get(EventTypes(ENVIRONMENT), "invoice.paid") == full
+        await store.create(complete)
+        assert await store.get(EventTypes(ENVIRONMENT), "invoice.paid") == complete
         bare = an_event_type("invoice.lost")
         await store.create(bare)
         assert await store.get(EventTypes(ENVIRONMENT), "invoice.lost") == bare
@@ -130,10 +130,10 @@ class RegistryContract(Topic):
             shown,
             hidden,
         ]
-        back = await store.change(
+        unarchived = await store.change(
             EventTypes(ENVIRONMENT), "b", lambda stored: replace(stored, archived=False)
         )
-        assert (await store.page(EventTypes(ENVIRONMENT), Cut())).entries == [shown, back]
+        assert (await store.page(EventTypes(ENVIRONMENT), Cut())).entries == [shown, unarchived]
 
     @pytest.mark.parametrize("archived", [False, True])
     @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ class RegistryContract(Topic):
     # --- Keys -----------------------------------------------------------------------------------
 
     async def test_a_key_is_known_by_its_hash(self, store: Store, other: Store) -> None:
-        full = a_key(
+        complete = a_key(
             hash=bytes(range(256)),
             name="ünder",
             scopes=(Scope.ADMIN, Scope.VIEW_BASE),
@@ -175,12 +175,12 @@ class RegistryContract(Topic):
             revoked_at=NOON + 0.25,
         )
         bare = a_key()
-        for key in (full, bare):
+        for key in (complete, bare):
             await store.create(key)
-        assert await other.key(full.hash) == full
+        assert await other.key(complete.hash) == complete
         assert await other.key(bare.hash) == bare
         with pytest.raises(NotFound) as missed:
-            await other.key(full.hash[:-1])
+            await other.key(complete.hash[:-1])
         assert missed.value.kind == "key"
 
     @pytest.mark.parametrize("same", ["id", "hash"])
@@ -274,7 +274,7 @@ class RegistryContract(Topic):
         def portal(**values: float) -> Key:
             return a_key(application="app_1", **values)
 
-        gone = [
+        old_keys = [
             portal(expires_at=NOON - 1),
             portal(revoked_at=NOON - 1),
             portal(expires_at=NOON + 9, revoked_at=NOON - 2),
@@ -286,13 +286,13 @@ class RegistryContract(Topic):
             a_key(expires_at=NOON - 1),
             a_key(revoked_at=NOON - 1),
         ]
-        for key in (*gone, *remaining):
+        for key in (*old_keys, *remaining):
             await store.create(key)
         old = Retention(portal_keys_before=NOON)
         swept = [await store.sweep(old, limit=2) for _ in range(3)]
         assert swept == [2, 1, 0]
         assert [await store.key(key.hash) for key in remaining] == remaining
-        for key in gone:
+        for key in old_keys:
             with pytest.raises(NotFound):
                 await store.key(key.hash)
 

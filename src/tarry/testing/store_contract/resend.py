@@ -172,9 +172,11 @@ class ResendContract(Topic):
         )
         tried = DeliveryFilter(tried=True, states=frozenset({State.DELIVERED}))
         page = await scene.store.page(DeliveriesTo(late, tried), EVERYTHING)
-        assert [of.id for of, _ in page.entries] == [message.id]
+        assert [listed.id for listed, _ in page.entries] == [message.id]
         assert await scene.store.counts(late.lane) == {State.DELIVERED: 1}
-        assert [to.id for to, _ in await scene.store.read(AllDeliveriesOf(message.id))] == [
+        assert [
+            receiver.id for receiver, _ in await scene.store.read(AllDeliveriesOf(message.id))
+        ] == [
             scene.endpoint.id,
             late.id,
         ]

@@ -158,8 +158,8 @@ class RestContract(Topic):
         await scene.add(event_type="b")
         await scene.settle(*map(delivered, await scene.due()))
         await scene.settle(*map(delivered, await scene.due(lane=idle.lane)))
-        added = {scene.lane: 1, idle.lane: 1, busy.lane: 1, scene.lane + 1000: 0}
-        assert await scene.store.rest(added, scene.leases) == {scene.lane, idle.lane}
+        added_by_lane = {scene.lane: 1, idle.lane: 1, busy.lane: 1, scene.lane + 1000: 0}
+        assert await scene.store.rest(added_by_lane, scene.leases) == {scene.lane, idle.lane}
         assert await scene.store.awake(ALL_SHARDS) == [busy.lane]
 
     async def test_a_stale_lease_lets_nothing_rest(self, scene: Scene, later: Later) -> None:

@@ -86,8 +86,8 @@ class SettleContract(Topic):
     async def test_without_an_attempt_tries_stay_as_they_are(self, scene: Scene) -> None:
         message = await scene.add()
         (due,) = await scene.due()
-        gone = failed(due, reason=Reason.EXPUNGED, attempts=0, attempt=None)
-        assert await scene.settle(gone) == [True]
+        expunged = failed(due, reason=Reason.EXPUNGED, attempts=0, attempt=None)
+        assert await scene.settle(expunged) == [True]
         delivery = await scene.delivery(message)
         assert (delivery.state, delivery.reason) == (State.FAILED, Reason.EXPUNGED)
         assert (delivery.attempts, delivery.tries) == (0, 0)
@@ -276,14 +276,17 @@ class SettleContract(Topic):
         change = Change(lane=scene.lane, epoch=earlier, at=NOON, known=KNOWN)
         resent = Resent(scene.lane, "r1", an_attempt(resend), earlier)
         late = put_back(due, epoch=earlier)
-        both = [*scene.leases, *leases]
-        assert await scene.settle(late, resent, changes=[change], leases=both) == [False, False]
+        all_leases = [*scene.leases, *leases]
+        assert await scene.settle(late, resent, changes=[change], leases=all_leases) == [
+            False,
+            False,
+        ]
         assert await scene.row() == before
         assert (await scene.due(), await scene.due(Stream.RESEND)) == ([due], [resend])
         assert await scene.store.read(AllAttemptsOf(message.id)) == []
-        fresh = delivered(due, epoch=earlier + 1)
+        current = delivered(due, epoch=earlier + 1)
         resent, change = replace(resent, epoch=earlier + 1), replace(change, epoch=earlier + 1)
-        answers = await scene.settle(late, fresh, resent, changes=[change], leases=both)
+        answers = await scene.settle(late, current, resent, changes=[change], leases=all_leases)
         assert answers == [False, True, True]
         assert (await scene.delivery(message)).state is State.DELIVERED
         assert (await scene.row()).known == KNOWN
@@ -345,11 +348,11 @@ class SettleContract(Topic):
     ) -> None:
         await _stand(scene, Standing.PARKED, NOON + 1)
         old = replace(scene.endpoint, standing=standing, updated_at=NOON + 5, lane=0)
-        put = await scene.store.put(old)
-        assert put == (await scene.row()).endpoint
-        assert (put.standing, put.lane) == (standing, scene.lane)
+        saved = await scene.store.put(old)
+        assert saved == (await scene.row()).endpoint
+        assert (saved.standing, saved.lane) == (standing, scene.lane)
         until = NOON + 5 if standing is Standing.ENABLED else None
-        assert put.parked == ((NOON + 1, until),)
+        assert saved.parked == ((NOON + 1, until),)
 
     async def test_a_deleted_endpoint_is_not_brought_back(self, scene: Scene) -> None:
         await scene.delete_endpoint()

@@ -48,14 +48,14 @@ class DeliverSteps(PeopleSteps):
         leases = list(self.leases[worker].values())
         self.ask(lambda side: _renew(side, worker, leases, length))
 
-    @step(worker=workers, all_of_it=st.booleans())
-    def release(self, worker: str, *, all_of_it: bool) -> None:
+    @step(worker=workers, all_shards=st.booleans())
+    def release(self, worker: str, *, all_shards: bool) -> None:
         """Release the applications' shards, or only the first; the worker keeps using them."""
         shards = [application.shard for application in self.applications]
         held = self.leases[worker]
         leases = [held[shard] for shard in shards if shard in held]
-        given = leases if all_of_it else leases[:1]
-        self.ask(lambda side: side.store.release(given))
+        released = leases if all_shards else leases[:1]
+        self.ask(lambda side: side.store.release(released))
 
     @step(
         seconds=st.sampled_from([LEASE_LENGTH * 0.4, LEASE_LENGTH * 0.7, LEASE_LENGTH * 1.2]),
@@ -252,13 +252,13 @@ class DeliverSteps(PeopleSteps):
 
     def _settlement(self, due: Due, ending: Ending, tries: int) -> Settlement | Resent:
         """Return how this attempt ends, as the dispatcher writes it."""
-        how, wait = ending
+        outcome, wait = ending
         attempt = an_attempt(due, id=self.id("atmpt_"), at=self.now)
         if due.resend:
             taken = replace(attempt, status=204, kind=None)
-            return Resent(due.lane, due.resend, taken if how == "delivered" else attempt, 0)
+            return Resent(due.lane, due.resend, taken if outcome == "delivered" else attempt, 0)
         number = due.tries + tries
-        match how:
+        match outcome:
             case "delivered":
                 return delivered(due, tries=number, attempt=attempt, ended_at=self.now)
             case "failed":

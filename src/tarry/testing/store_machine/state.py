@@ -154,26 +154,26 @@ async def _read_lane(side: Side, endpoint: Endpoint) -> list[object]:
     counts = await store.counts(row.lane)
     live = sum(count for state, count in counts.items() if state in LIVE)
     assert row.waiting == live, f"{row.waiting} are counted as live, {live} are"  # noqa: S101  a test
-    here = row.endpoint
+    endpoint = row.endpoint
     return [
         row,
         {state: count for state, count in counts.items() if count},
-        await store.read(Undelivered(here.application, lane=here.lane, limit=3)),
+        await store.read(Undelivered(endpoint.application, lane=endpoint.lane, limit=3)),
         [
             await store.page(
-                DeliveriesTo(here, DeliveryFilter(message=message_filter, states=states)), cut
+                DeliveriesTo(endpoint, DeliveryFilter(message=message_filter, states=states)), cut
             )
             for cut in CUTS
             for message_filter in MESSAGES
             for states in STATES
         ],
         [
-            await store.page(AttemptsTo(here, AttemptFilter(succeeded=succeeded)), cut)
+            await store.page(AttemptsTo(endpoint, AttemptFilter(succeeded=succeeded)), cut)
             for cut in CUTS
             for succeeded in (None, True, False)
         ],
-        await store.count_deliveries(here, since=NOON, until=NOON + 5),
-        await store.count_attempts(here, since=NOON, until=NOON + 1),
+        await store.count_deliveries(endpoint, since=NOON, until=NOON + 5),
+        await store.count_attempts(endpoint, since=NOON, until=NOON + 1),
     ]
 
 

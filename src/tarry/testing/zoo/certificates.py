@@ -141,7 +141,7 @@ def _new_signer(  # noqa: PLR0913  one argument per possible fault
         )
     )
     if alternatives:
-        names = [_alternative(each) for each in alternatives]
+        names = [_alternative(name) for name in alternatives]
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     return Signer(key, builder.sign(by.key if by else key, SHA256()))
 

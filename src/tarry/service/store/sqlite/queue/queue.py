@@ -196,10 +196,10 @@ def fetch_from(db: apsw.Connection, wants: Sequence[Want], now: float, most_byte
     fetched = Fetched([], {}, {}, {})
     room = most_bytes
     for want in wants:
-        lane = db.execute(SQL["fetch_lane"], (want.lane,)).fetchone()
-        if lane is None:
+        lane_row = db.execute(SQL["fetch_lane"], (want.lane,)).fetchone()
+        if lane_row is None:
             continue
-        fetched.added[want.lane], fetched.versions[want.lane] = lane
+        fetched.added[want.lane], fetched.versions[want.lane] = lane_row
         if want.stream is Stream.WAITING:
             due_at = db.execute(SQL["fetch_next"], (want.lane, now)).get
             if due_at is not None:
