@@ -49,7 +49,8 @@ def verdict(recommendation: Recommendation) -> str:
             "Infeasible for clients that retry for themselves: they do not know of each other, and "
             f"seldom need less than {AT_BEST} drain limits. The one below takes up to "
             f"{spoken(predicted.slowest)}, more than {within}. "
-            f"{_coordination_sentence(recommendation)} Otherwise add capacity, to about {more} a second, or allow "
+            f"{_coordination_sentence(recommendation)} "
+            f"Otherwise add capacity, to about {more} a second, or allow "
             f"{spoken(upward(predicted.slowest))}."
         )
     runs = predicted.recovery.runs
