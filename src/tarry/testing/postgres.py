@@ -114,6 +114,7 @@ class Cluster:
         return self.folder / "data"
 
     def _running(self) -> subprocess.Popen[bytes]:
+        """Return the server's process; TarryError if it does not run."""
         if self._server is None:
             raise TarryError("the PostgreSQL cluster is not running: start() it first")
         return self._server
@@ -242,6 +243,7 @@ def _start(command: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _family(pid: int) -> list[int]:
+    """Return the ids of a process and its children."""
     return [pid, *_children(pid)]
 
 

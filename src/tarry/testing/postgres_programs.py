@@ -96,6 +96,7 @@ def _allowed_origins(origin: str | None) -> tuple[Origin, ...]:
 
 
 def _installed(origin: Origin) -> Iterator[Programs]:
+    """Yield the folders of one origin that have PostgreSQL's programs."""
     for folder in _system_folders() if origin == "system" else _wheel_folders():
         if all(os.access(folder / name, os.X_OK) for name in ("initdb", "postgres")):
             yield Programs(folder, _version(folder), origin)

@@ -61,7 +61,7 @@ class Sink:
             stdout=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C is meant for the measuring process
         )
-        self.url = f"http://127.0.0.1:{self._answer(int)}/"
+        self.url = f"http://127.0.0.1:{self._read_answer(int)}/"
 
     def arrivals(self) -> int:
         """Return how many requests have arrived; this is fast."""
@@ -96,9 +96,10 @@ class Sink:
         questions = cast("IO[bytes]", self._process.stdin)
         questions.write(f"{question}\n".encode())
         questions.flush()
-        return self._answer(kind)
+        return self._read_answer(kind)
 
-    def _answer(self, kind: type[Kind]) -> Kind:
+    def _read_answer(self, kind: type[Kind]) -> Kind:
+        """Read the process's answer to a question."""
         line = cast("IO[bytes]", self._process.stdout).readline()
         return msgspec.json.decode(line, type=kind)
 

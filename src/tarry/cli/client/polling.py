@@ -60,7 +60,9 @@ def follow_message(remote: Remote, app: str, message: str, timeout: float) -> No
     progress = MessageProgress(remote, app, message)
     hint = f"`tarry message get {app} {message}` shows its state."
     with interruptible(f"Stopped waiting. The server continues to deliver {message}. {hint}"):
-        endpoints = poll(progress.look, lambda endpoints: not any(map(_waits, endpoints)), timeout)
+        endpoints = poll(
+            progress.look, lambda endpoints: not any(map(_is_waiting, endpoints)), timeout
+        )
     if endpoints is None:
         progress.report_waiting(timeout)
         click.echo(hint, err=True)
@@ -103,16 +105,16 @@ class MessageProgress:
             delivered = sum(printed == DELIVERED for printed in self._printed.values())
             total = len(self._endpoints)
             count = f" ({delivered} of {total})" if total > 1 and reason == DELIVERED else ""
-            click.echo(f"{_name(endpoint)}: {text}{count}", err=True)
+            click.echo(f"{_name_and_url(endpoint)}: {text}{count}", err=True)
 
     def report_waiting(self, timeout: float) -> None:
         """Print why the remaining deliveries wait, after the timeout."""
         delivered = sum(endpoint["statusText"] == "success" for endpoint in self._endpoints)
         count = f"delivered to {delivered} of {len(self._endpoints)} endpoints"
         click.echo(f"After {spoken(timeout)}: {count}. Still waiting:", err=True)
-        for endpoint in filter(_waits, self._endpoints):
+        for endpoint in filter(_is_waiting, self._endpoints):
             _, _, short = self._state(endpoint)
-            click.echo(f"  {_name(endpoint)}: {short}", err=True)
+            click.echo(f"  {_name_and_url(endpoint)}: {short}", err=True)
 
     def _state(self, endpoint: Mapping[str, Any]) -> tuple[str, str, str]:
         """Return the state at an endpoint: the reason, sentences, and a short form."""
@@ -129,9 +131,11 @@ class MessageProgress:
         return reason, text, f"{self._vocabulary.label('reasons', reason)}{next_attempt}"
 
 
-def _waits(endpoint: Mapping[str, Any]) -> bool:
+def _is_waiting(endpoint: Mapping[str, Any]) -> bool:
+    """Return whether a delivery to this endpoint is still to be made."""
     return endpoint["statusText"] in WAITING
 
 
-def _name(endpoint: Mapping[str, Any]) -> str:
+def _name_and_url(endpoint: Mapping[str, Any]) -> str:
+    """Return what to call an endpoint."""
     return plain(f"{known_as(endpoint)} ({endpoint['url']})")

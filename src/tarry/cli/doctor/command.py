@@ -86,7 +86,7 @@ def doctor(  # noqa: PLR0913  one argument per option
     if not printer.lacking:
         printer.show(outgoing(allow_network, ports))
     if looked and db is not None:
-        _look_into(db, disk_reserve, printer)
+        _check_database(db, disk_reserve, printer)
     named = context.get_parameter_source("server") is not ParameterSource.DEFAULT
     if named or key is not None:
         printer.show_all(serving(server, key, backlog=not looked))
@@ -118,7 +118,7 @@ class _Printer:
             self.show(finding)
 
 
-def _look_into(db: str, disk_reserve: int | None, printer: _Printer) -> None:
+def _check_database(db: str, disk_reserve: int | None, printer: _Printer) -> None:
     """Print what can be said about a database."""
     from tarry.cli.doctor.database import database  # noqa: PLC0415  it needs the extra
     from tarry.service.settings import Settings  # noqa: PLC0415  likewise

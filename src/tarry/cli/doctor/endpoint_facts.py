@@ -84,4 +84,5 @@ class EndpointFacts:
 
 
 def _names(endpoints: list[str]) -> str:
+    """Return the first few names, and dots if there are more."""
     return ", ".join(endpoints[:NAMED]) + (", ..." if len(endpoints) > NAMED else "")

@@ -93,14 +93,15 @@ def _backlog_findings(server: Server) -> list[Finding]:
     """Report the backlog and the failures of the server's endpoints."""
     facts = EndpointFacts(MOST_ENDPOINTS)
     try:
-        for app, endpoint in islice(_endpoints(server), MOST_ENDPOINTS):
+        for app, endpoint in islice(_endpoint_names(server), MOST_ENDPOINTS):
             _count(server, app, endpoint, facts)
     except (NoServer, ServerRefused) as error:
         return [wrong("backlog", error.message)]
     return facts.findings(time())
 
 
-def _endpoints(server: Server) -> Iterator[tuple[str, str]]:
+def _endpoint_names(server: Server) -> Iterator[tuple[str, str]]:
+    """Yield the names of all endpoints, each after its application's name."""
     for app in server.items("app", most=None):
         for endpoint in server.items("app", app["id"], "endpoint", most=None):
             yield known_as(app), known_as(endpoint)
@@ -114,17 +115,18 @@ def _count(server: Server, app: str, endpoint: str, facts: EndpointFacts) -> Non
     succeeded = {"status": 0, "with_content": False}
     at_work = False
     for attempt in server.items("app", app, "attempt", "endpoint", endpoint, most=1, **succeeded):
-        facts.succeeded(_seconds(attempt["timestamp"]))
-        at_work = time() - _seconds(attempt["timestamp"]) < OVERDUE
+        facts.succeeded(_unix_time(attempt["timestamp"]))
+        at_work = time() - _unix_time(attempt["timestamp"]) < OVERDUE
     for state in ("ready", "waiting") if waiting else ():
         which = {"endpoint_id": endpoint, "state": state}
         for delivery in server.items("app", app, "undelivered", most=FIRST, **which):
-            accepted_at = _seconds(delivery["acceptedAt"])
+            accepted_at = _unix_time(delivery["acceptedAt"])
             facts.waits_since(accepted_at)
             late = time() - accepted_at >= OVERDUE
             if late and not at_work and delivery["reason"] in UNHELD:
                 facts.overdue(f"{app} {endpoint}")
 
 
-def _seconds(written: str) -> float:
+def _unix_time(written: str) -> float:
+    """Return a time from a response as seconds since 1970."""
     return datetime.fromisoformat(written).timestamp()

@@ -72,7 +72,7 @@ def describe(written: str | None) -> str:
     now = datetime.now(UTC).astimezone()
     seconds_ahead = (at - now).total_seconds()
     near = _near(round(abs(seconds_ahead)))
-    clock = _clock(at, now)
+    clock = _time_of_day(at, now)
     if abs(seconds_ahead) < 1:
         return f"now, {clock}"
     return f"in {near}, {clock}" if seconds_ahead > 0 else f"{near} ago, {clock}"
@@ -85,7 +85,8 @@ def _near(seconds: float) -> str:
     return f"{amount:,.1f} {unit}".replace(".0 ", " ") if amount < FEW else f"{amount:,.0f} {unit}"
 
 
-def _clock(at: datetime, now: datetime) -> str:
+def _time_of_day(at: datetime, now: datetime) -> str:
+    """Return a time without its date if that is today's."""
     return f"{at:%H:%M:%S}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}"
 
 
@@ -93,7 +94,7 @@ def with_local_times(sentence: str) -> str:
     """Replace the instants in a sentence of the API by local times."""
     now = datetime.now(UTC).astimezone()
     return _WRITTEN.sub(
-        lambda at: _clock(datetime.fromisoformat(at[0]).astimezone(), now), sentence
+        lambda at: _time_of_day(datetime.fromisoformat(at[0]).astimezone(), now), sentence
     )
 
 

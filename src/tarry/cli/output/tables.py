@@ -53,12 +53,13 @@ def print_fields(row: Mapping[str, Any]) -> None:
         {
             label(name): format_value(name, value)
             for name, value in row.items()
-            if name == PAYLOAD or _tells(name, value)
+            if name == PAYLOAD or _is_worth_showing(name, value)
         }
     )
 
 
-def _tells(field: str, value: object) -> bool:
+def _is_worth_showing(field: str, value: object) -> bool:
+    """Return whether a field has a value that people want to see."""
     return field not in _SAID and value not in (None, "", [], {}) and value is not False
 
 

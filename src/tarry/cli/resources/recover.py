@@ -69,11 +69,12 @@ def _awaited(remote: Remote, begun: Answer, timeout: float | None) -> Answer:
     task = begun.read()["id"]
     later = f"`tarry task get {task}` shows its progress."
     with interruptible(f"Stopped waiting. The server continues. {later}"), _bar():
-        done: Answer | None = poll(lambda: remote.get("background-task", task), _ended, timeout)
+        done: Answer | None = poll(lambda: remote.get("background-task", task), _has_ended, timeout)
     return done or begun
 
 
-def _ended(answer: Any) -> bool:  # noqa: ANN401  an Answer
+def _has_ended(answer: Any) -> bool:  # noqa: ANN401  an Answer
+    """Return whether the task has finished or failed."""
     return bool(answer.read()["status"] != "running")
 
 

@@ -25,7 +25,8 @@ EXIT_CODES = (
 SCOPES = ("admin", "write", "read", "send")
 
 
-def _ends(row: Mapping[str, Any]) -> str:
+def _end_of_key(row: Mapping[str, Any]) -> str:
+    """Return when a key expires, or that it was revoked."""
     if row["revokedAt"] is not None:
         return "revoked"
     return tables.format_value("expiresAt", row["expiresAt"]) if row["expiresAt"] else "never"
@@ -36,7 +37,7 @@ COLUMNS: Columns = {
     "Name": "name",
     "Scopes": "scopes",
     "Created": time_cell("createdAt"),
-    "Ends": _ends,
+    "Ends": _end_of_key,
 }
 
 P = ParamSpec("P")

@@ -58,13 +58,14 @@ def _tables(study: Study, console: Console) -> Iterator[Table]:
         yield wide
         return
     results, most = study.results, len(study.results)
-    while most > 1 and not all(_fits(table, console) for table in _uprights(study, most)):
+    while most > 1 and not all(_fits(table, console) for table in _upright_tables(study, most)):
         most -= 1
     tables = math.ceil(len(results) / most)
-    yield from _uprights(study, math.ceil(len(results) / tables))
+    yield from _upright_tables(study, math.ceil(len(results) / tables))
 
 
-def _uprights(study: Study, most: int) -> Iterator[Table]:
+def _upright_tables(study: Study, most: int) -> Iterator[Table]:
+    """Yield tables of the metrics with at most `most` policies each."""
     for start in range(0, len(study.results), most):
         yield _upright_table(study, study.results[start : start + most])
 
@@ -83,6 +84,7 @@ def _upright_table(study: Study, results: Sequence[Result]) -> Table:
 
 
 def _fits(table: Table, console: Console) -> bool:
+    """Return whether a table is narrower than the console."""
     return Measurement.get(console, console.options, table).maximum < console.width
 
 

@@ -147,9 +147,11 @@ class Api:
         return status, headers, body
 
     async def _alive(self) -> Answer:
+        """Answer that the process runs."""
         return json_answer(200, {"status": "alive"})
 
     async def _ready(self) -> Answer:
+        """Answer that the database can be used, or fail."""
         await self._hooks.store.check()
         return json_answer(200, {"status": "ready"})
 

@@ -164,6 +164,7 @@ class Client:
     # Ending an exchange that gets no answer.
 
     def _expire(self, exchange: Exchange) -> None:
+        """End an exchange whose time is up."""
         self._stop(exchange, _LATE if exchange.carrier else _UNCONNECTED)
 
     def _stop(self, exchange: Exchange, why: Setback) -> None:
@@ -174,6 +175,7 @@ class Client:
             exchange.carrier.abandon(why)
 
     def _fail_soon(self, exchange: Exchange, why: Setback) -> None:
+        """End an exchange with a failure, but only after the code that runs now."""
         self._loop.call_soon(exchange.fail, why)
 
     def _spare(self) -> None:
@@ -263,7 +265,7 @@ class Pool(Generic[Kept]):
         stack.append(connection)
         self._order[connection] = None
         if len(self._order) > self._most:
-            self._close_first()
+            self._close_oldest()
         if self._timer is None:
             self._timer = self._later(self._idle_time / 4, self._sweep)
 
@@ -276,7 +278,7 @@ class Pool(Generic[Kept]):
     def shrink(self, most: int) -> None:
         """Close those that have rested longest until no more than `most` are left."""
         while len(self._order) > most:
-            self._close_first()
+            self._close_oldest()
 
     def close(self) -> None:
         """Close all connections, and stop the timer."""
@@ -285,7 +287,8 @@ class Pool(Generic[Kept]):
             self._timer.cancel()
             self._timer = None
 
-    def _close_first(self) -> None:
+    def _close_oldest(self) -> None:
+        """Close the connection that has been idle for longest."""
         connection = next(iter(self._order))
         self.forget(connection)
         connection.close()
@@ -294,6 +297,6 @@ class Pool(Generic[Kept]):
         """Close connections that have rested too long, and forget keys without connections."""
         before = self._clock() - self._idle_time
         while self._order and next(iter(self._order)).rested_at <= before:
-            self._close_first()
+            self._close_oldest()
         self._stacks = {key: stack for key, stack in self._stacks.items() if stack}
         self._timer = self._later(self._idle_time / 4, self._sweep) if self._order else None

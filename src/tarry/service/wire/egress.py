@@ -164,6 +164,7 @@ def _path(rest: str, url: str) -> str:
 
 
 def _unreadable(url: str, wanted: str) -> SettingsError:
+    """Return the error for a URL that is not as `wanted` says."""
     return SettingsError("url", _shortened(url), wanted)
 
 

@@ -148,6 +148,7 @@ class Lookups:
             self._start(self._lookups[host], owner)
 
     def _may_run(self, owner: str, slow: bool) -> bool:  # noqa: FBT001  the queue hands it on
+        """Return whether the owner may have one more look-up running, and one that may be slow."""
         if slow and self._slow_running.get(owner, 0) >= SLOW_EACH:
             return False
         return self._running.allows(owner, self._stuck.held(owner))

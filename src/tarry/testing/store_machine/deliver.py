@@ -39,7 +39,7 @@ class DeliverSteps(PeopleSteps):
     @step(worker=workers)
     def lease(self, worker: str) -> None:
         """Lease all free shards."""
-        leases = self.ask(lambda side: _leased(side, worker))
+        leases = self.ask(lambda side: _lease_all(side, worker))
         self.leases[worker].update({lease.shard: lease for lease in leases or ()})
 
     @step(worker=workers, length=st.sampled_from([LEASE_LENGTH, LEASE_LENGTH / 2]))
@@ -71,7 +71,7 @@ class DeliverSteps(PeopleSteps):
     def read_woken_lanes(self, worker: str) -> None:
         """Read the woken lanes of a worker's shards."""
         leases = list(self.leases[worker].values())
-        self.ask(lambda side: _lanes(side, leases))
+        self.ask(lambda side: _awake_and_woken(side, leases))
 
     @step(which=few, stream=streams, limit=limits, at=offsets)
     def fetch(self, which: list[int], stream: Stream, limit: int, at: float) -> None:
@@ -208,6 +208,7 @@ class DeliverSteps(PeopleSteps):
             )
 
     def _wants(self, which: list[int], stream: Stream, limit: int) -> list[Want]:
+        """Return requests for deliveries of these endpoints' lanes."""
         endpoints = self.pick_some(self.endpoints, which)
         return [Want(lane=endpoint.lane, stream=stream, limit=limit) for endpoint in endpoints]
 
@@ -222,6 +223,7 @@ class DeliverSteps(PeopleSteps):
         return due
 
     def _send(self, worker: str, wants: Sequence[Want], ending: Ending) -> None:
+        """Fetch deliveries, let their attempts end in this way, and settle them."""
         due = self._fetch(wants, 5.0)
         self._settle(worker, [self._settlement(delivery, ending, 0) for delivery in due])
 
@@ -295,7 +297,8 @@ class DeliverSteps(PeopleSteps):
         return self.leases[worker].get(shard_of(application))
 
 
-async def _leased(side: Side, worker: str) -> list[Lease]:
+async def _lease_all(side: Side, worker: str) -> list[Lease]:
+    """Lease all free shards for a worker."""
     leases = await side.store.lease(worker, most=SHARDS, length=LEASE_LENGTH)
     return sorted(leases, key=lambda lease: lease.shard)
 
@@ -308,7 +311,8 @@ async def _renew(
     return sorted((lease.shard, lease.epoch) for lease in renewed)
 
 
-async def _lanes(side: Side, leases: Sequence[Lease]) -> list[list[Lane]]:
+async def _awake_and_woken(side: Side, leases: Sequence[Lease]) -> list[list[Lane]]:
+    """Return the lanes that are not at rest, and those that were woken."""
     shards = [lease.shard for lease in leases]
     answers = [await side.store.awake(shards), await side.store.woken(leases)]
     return [sorted(map(Lane, lanes)) for lanes in answers]

@@ -168,7 +168,7 @@ class PeopleSteps(Machine):
     def add_messages(self, new: Sequence[Draft]) -> None:
         """Add messages in one call, with keys and event ids that may be known already."""
         messages = [self._new(draft) for draft in new]
-        answers = self.ask(lambda side: _added(side, messages))
+        answers = self.ask(lambda side: _add(side, messages))
         for answer in answers or ():
             if isinstance(answer, Accepted) and not answer.repeated:
                 self.messages.append(answer.message.id)
@@ -280,7 +280,7 @@ class PeopleSteps(Machine):
         return NewMessage(message, key, fingerprint)
 
 
-async def _added(side: Side, messages: Sequence[NewMessage]) -> list[object]:
+async def _add(side: Side, messages: Sequence[NewMessage]) -> list[object]:
     return list(await side.store.add(messages))
 
 

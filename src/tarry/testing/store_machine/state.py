@@ -116,7 +116,7 @@ class Machine(RuleBasedStateMachine):
             for message in self.messages:
                 self.ask(partial(_read_message, message=message))
             for task in self.tasks:
-                self.ask(partial(_task, task=task.id))
+                self.ask(partial(_read_task, task=task.id))
 
 
 async def _read_environment(side: Side) -> list[object]:
@@ -187,5 +187,5 @@ async def _read_message(side: Side, message: str) -> list[object]:
     ]
 
 
-async def _task(side: Side, task: str) -> Task:
+async def _read_task(side: Side, task: str) -> Task:
     return await side.store.get(Tasks(ENVIRONMENT), task)

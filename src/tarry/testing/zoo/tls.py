@@ -63,35 +63,35 @@ def _add_plain(name: str, does: str, *endings: Ending, play: Play) -> None:
     )
 
 
-async def _stall(line: Line) -> None:
+async def _hang_before_handshake(line: Line) -> None:
     await line.some()
     await line.hang()
 
 
-async def _stall_later(line: Line) -> None:
+async def _hang_in_handshake(line: Line) -> None:
     await line.some()
     await line.send(SERVER_HELLO)
     await line.hang()
 
 
-async def _trickle(line: Line) -> None:
+async def _trickle_handshake(line: Line) -> None:
     await line.some()
     await line.trickle(SERVER_HELLO + bytes(600))
 
 
-async def _plain(line: Line) -> None:
+async def _answer_in_plain_text(line: Line) -> None:
     await line.some()
     await line.send(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n")
     await line.hang_up()
 
 
-async def _noise(line: Line) -> None:
+async def _send_noise(line: Line) -> None:
     await line.some()
     await line.send(bytes(range(256)))
     await line.hang_up()
 
 
-async def _flood(line: Line) -> None:
+async def _flood_handshake(line: Line) -> None:
     await line.some()
     await line.flood(b"\x16\x03\x03\x00\x04\x00\x00\x00\x00" * 1024)
 
@@ -106,13 +106,19 @@ async def _reset(line: Line) -> None:
     line.reset()
 
 
-_add_plain("tls-stall", "is silent after the first message", Kind.TIMEOUT, play=_stall)
-_add_plain("tls-stall-later", "begins its answer to it", Kind.TIMEOUT, play=_stall_later)
-_add_plain("tls-trickle", "answers it a byte a second", Kind.TIMEOUT, play=_trickle)
-_add_plain("tls-plain", "speaks plain HTTP where TLS belongs", Kind.TLS, play=_plain)
-_add_plain("tls-noise", "answers the handshake with noise", Kind.TLS, play=_noise)
 _add_plain(
-    "tls-flood", "sends requests for a handshake without end", Kind.TLS, Kind.TIMEOUT, play=_flood
+    "tls-stall", "is silent after the first message", Kind.TIMEOUT, play=_hang_before_handshake
+)
+_add_plain("tls-stall-later", "begins its answer to it", Kind.TIMEOUT, play=_hang_in_handshake)
+_add_plain("tls-trickle", "answers it a byte a second", Kind.TIMEOUT, play=_trickle_handshake)
+_add_plain("tls-plain", "speaks plain HTTP where TLS belongs", Kind.TLS, play=_answer_in_plain_text)
+_add_plain("tls-noise", "answers the handshake with noise", Kind.TLS, play=_send_noise)
+_add_plain(
+    "tls-flood",
+    "sends requests for a handshake without end",
+    Kind.TLS,
+    Kind.TIMEOUT,
+    play=_flood_handshake,
 )
 _add_plain("tls-close", "closes within the handshake", *BROKEN, play=_hang_up)
 _add_plain("tls-reset", "resets within the handshake", *BROKEN, play=_reset)

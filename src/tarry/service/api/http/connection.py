@@ -53,6 +53,7 @@ class Joined:
         self._transport.close()
 
     def _flush(self) -> None:
+        """Send the data held back."""
         if self._held:
             held, self._held = self._held, b""
             self._transport.write(held)

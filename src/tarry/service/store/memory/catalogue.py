@@ -131,6 +131,7 @@ class MemoryCatalogue(RecordsByKind):
         self._data.policies[policy.version] = policy.document
 
     async def _policy(self, version: str) -> PolicyVersion:
+        """Return a version of a policy."""
         if version not in self._data.policies:
             raise NotFound("policy", version)
         return PolicyVersion(version, self._data.policies[version])
@@ -199,6 +200,7 @@ class MemoryCatalogue(RecordsByKind):
 
 
 def _check_uid(kind: str, new: Named, others: Iterable[Named]) -> None:
+    """Raise Conflict if another of these records has the new record's uid."""
     if new.uid is not None and any(new.uid == other.uid and new.id != other.id for other in others):
         raise Conflict(kind, new.uid)
 

@@ -167,6 +167,7 @@ class MemoryListing(RecordsByKind):
 
 
 def _page(entries: Iterable[Entry], key: Callable[[Entry], str], cut: Cut) -> Found[Entry]:
+    """Return a page of records, sorted by a key."""
     low, high = cut.between(FIRST, LAST)
     in_span = (entry for entry in entries if low < key(entry) < high)
     return Found(cut.in_order(sorted(in_span, key=key, reverse=not cut.upwards)))

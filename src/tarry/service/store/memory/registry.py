@@ -124,7 +124,7 @@ class MemoryRegistry(RecordsByKind):
 
     async def end_claim(self, claim: Claim, end: ClaimEnd) -> None:
         """End a claim, if this holder still has it and it has no answer."""
-        claimed_key, stored = (claim.environment, claim.key), self._held(claim)
+        claimed_key, stored = (claim.environment, claim.key), self._unanswered_claim(claim)
         if stored is None:
             return
         match end:
@@ -143,7 +143,8 @@ class MemoryRegistry(RecordsByKind):
         """Mark notices as sent."""
         self._data.sent.update(self._data.notices.keys() & set(notices))
 
-    def _held(self, claim: Claim) -> Claim | None:
+    def _unanswered_claim(self, claim: Claim) -> Claim | None:
+        """Return the stored claim if its holder still has it and has not answered it."""
         stored = self._data.claims.get((claim.environment, claim.key))
         is_held = stored is not None and stored.holder == claim.holder and stored.status is None
         return stored if is_held else None

@@ -118,6 +118,7 @@ class MemoryTasks(RecordsByKind):
         return sorted(tasks, key=_order)
 
     def _holds(self, task: Task, lease: Lease) -> bool:
+        """Return whether a lease is valid and is for the task's shard."""
         return lease.shard == shard_of(task.application) and self._data.holds(lease)
 
     def _steps(self, task: Task, now: float) -> Iterator[Step]:
@@ -184,6 +185,7 @@ class MemoryTasks(RecordsByKind):
                 yield _cursor_after(message), _new_delivery(lane, seq, message, now)
 
     def _delivery_in(self, lane: Lane, message: Message) -> Delivery | None:
+        """Return a message's delivery in a lane; None if there is none."""
         positions = self._data.positions.get(message.id, ())
         return next((lane.deliveries[seq] for holder, seq in positions if holder is lane), None)
 
@@ -227,11 +229,13 @@ def _is_in_range(task: Task, message: Message) -> bool:
 
 
 def _new_delivery(lane: Lane, seq: int, message: Message, now: float) -> Delivery:
+    """Return a delivery, ready to send, of a message that had none in this lane."""
     delivery = Delivery(lane=lane.number, seq=seq, message=message.id, accepted_at=now)
     return _ready_again(delivery, now)
 
 
 def _discarded(delivery: Delivery, now: float) -> Delivery:
+    """Return a delivery as discarded."""
     return ended(delivery, State.DISCARDED, Reason.DISCARDED, now)
 
 

@@ -112,7 +112,7 @@ async def put(call: Call, application: Application, body: EndpointUpdate) -> Rep
     name = call.name("endpoint_id", "endpoint")
     check_url(call, body.url)
 
-    async def change() -> EndpointOut:
+    async def change_stored() -> EndpointOut:
         stored = await call.hooks.store.get(Endpoints(application.id), name)
         if body.secret is not None:  # not used, but a wrong one must not be accepted
             check_secret(prefixed(body.secret))
@@ -120,10 +120,10 @@ async def put(call: Call, application: Application, body: EndpointUpdate) -> Rep
         fields = whole(body, stored.standing)
         return endpoint_out(await hooks.change_endpoint(stored, url=body.url, **fields))
 
-    async def make() -> EndpointOut:
+    async def create_new() -> EndpointOut:
         return endpoint_out(await added(call, application, body))
 
-    return await change_or_create(change, make)
+    return await change_or_create(change_stored, create_new)
 
 
 async def removed(call: Call, application: Application) -> None:

@@ -192,6 +192,7 @@ async def vocabulary(call: Call) -> VocabularyOut:  # noqa: ARG001  every operat
 
 
 def _fields(name: str, words: Words) -> dict[str, Any]:
+    """Return a state or reason with its words, as the vocabulary shows it."""
     return {"name": str(name), **asdict(words), "ended_by": words.ended_by or None}
 
 

@@ -170,17 +170,17 @@ async def update(call: Call, body: EventTypeUpdate) -> Reply[EventTypeOut]:
     """Replace an event type, or create it if it does not exist."""
     name, fields = _name(call), body.fields()
 
-    async def change() -> EventTypeOut:
+    async def change_stored() -> EventTypeOut:
         return event_type_out(
             await _changed(call, name, lambda stored: _with_fields(stored, fields, call.now))
         )
 
-    async def make() -> EventTypeOut:
+    async def create_new() -> EventTypeOut:
         new = _new(call, name, body)
         await _added(call, new)
         return event_type_out(new)
 
-    return await change_or_create(change, make)
+    return await change_or_create(change_stored, create_new)
 
 
 @group.patch(PATH, needs=Need.CHANGE)
@@ -292,6 +292,7 @@ def _with_fields(stored: EventType, fields: dict[str, object], now: float) -> Ev
 
 
 def _unarchived(stored: EventType, new: EventType) -> EventType:
+    """Return the new event type in place of an archived one; Conflict if that is in use."""
     if not stored.archived and stored != new:  # equal: this same request created it
         raise Conflict(KIND, stored.name)
     return replace(new, created_at=stored.created_at)

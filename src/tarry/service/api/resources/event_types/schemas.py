@@ -126,11 +126,16 @@ def _validator(schema: str) -> tuple[jsonschema_rs.Validator, int, bool]:
 def _compiled(schema: Any, patterns: Patterns) -> jsonschema_rs.Validator:  # noqa: ANN401  any JSON
     """Compile a schema; one without `$schema` counts as draft 7, as in other implementations."""
     if isinstance(schema, dict) and "$schema" in schema:
-        return jsonschema_rs.validator_for(schema, retriever=_refuse, pattern_options=patterns)
-    return jsonschema_rs.Draft7Validator(schema, retriever=_refuse, pattern_options=patterns)
+        return jsonschema_rs.validator_for(
+            schema, retriever=_refuse_to_fetch, pattern_options=patterns
+        )
+    return jsonschema_rs.Draft7Validator(
+        schema, retriever=_refuse_to_fetch, pattern_options=patterns
+    )
 
 
-def _refuse(uri: str) -> NoReturn:
+def _refuse_to_fetch(uri: str) -> NoReturn:
+    """Raise an error: the schema refers to another document."""
     raise ValueError(f"{uri} is elsewhere, and nothing is fetched")
 
 

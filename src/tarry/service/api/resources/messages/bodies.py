@@ -108,7 +108,7 @@ def read_messages(body: bytes, *, batch: bool) -> list[MessageIn]:
     Payloads are checked to be JSON but not decoded, so their bytes do not change.
     """
     try:
-        messages = _read(body, batch=batch)
+        messages = _parse(body, batch=batch)
     except Invalid as error:
         replaced = stand_ins(body) if error.kind == NO_JSON else None
         if replaced is None:
@@ -119,13 +119,14 @@ def read_messages(body: bytes, *, batch: bool) -> list[MessageIn]:
     return messages
 
 
-def _read(body: bytes, *, batch: bool) -> list[MessageIn]:
+def _parse(body: bytes, *, batch: bool) -> list[MessageIn]:
+    """Parse one message or, for a batch, a list of them."""
     return read_body(body, Many) if batch else [read_body(body, MessageIn)]
 
 
 def _read_with(replaced: StandIns, *, batch: bool) -> list[MessageIn]:
     """Read messages whose payloads have lone surrogates, and put these back into the payloads."""
-    messages, count = _read(replaced.text, batch=batch), 0
+    messages, count = _parse(replaced.text, batch=batch), 0
     for message in messages:
         payload, halves = replaced.back(bytes(message.payload))
         message.payload = msgspec.Raw(payload)

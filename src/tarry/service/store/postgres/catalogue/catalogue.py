@@ -209,6 +209,7 @@ class PostgresCatalogue(RecordsByKind, Part):
         return PolicyVersion(version, policy_rows[0]["document"])
 
     async def _sealed(self, query: SealedEndpoints) -> list[Endpoint]:
+        """Return the endpoints that have sealed secrets or headers, in the order of their ids."""
         endpoint_rows = await self._database.fetch(SQL["read_sealed"], query.after, query.limit)
         return [rows.endpoint(row) for row in endpoint_rows]
 

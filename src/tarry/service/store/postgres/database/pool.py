@@ -127,6 +127,7 @@ class Database:
                 await connection.close(timeout=1.0)
 
     def _slots_for(self, *, urgent: bool) -> asyncio.Semaphore:
+        """Return the semaphore that limits such calls: urgent ones have places of their own."""
         return self._reserved if urgent else self._slots
 
     async def _run_once(self, work: Work[Answer], mode: Mode, slots: asyncio.Semaphore) -> Answer:
@@ -217,6 +218,7 @@ class Database:
 
     @staticmethod
     def _drop(*connections: Connection | None) -> None:
+        """Close connections at once, without waiting for the server."""
         for connection in connections:
             if connection is not None:
                 connection.terminate()
@@ -237,10 +239,11 @@ class Session(asyncpg.connection.Connection):  # type: ignore[misc]  # asyncpg s
         super().__init__(*args, **kwargs)
         self.unsure = ""
         self.commits = self.pooler = False
-        self.add_log_listener(self._note)
+        self.add_log_listener(self._note_warning)
 
     # asyncpg calls listeners in the order of the server's messages: before the commit's answer.
-    def _note(self, _: object, message: Any) -> None:  # noqa: ANN401  asyncpg ships no types
+    def _note_warning(self, _: object, message: Any) -> None:  # noqa: ANN401  asyncpg ships no types
+        """Note a warning during the commit: the commit may not be safe on a standby."""
         if self.commits and message.severity_en == "WARNING" and message.detail:
             self.unsure = message.message
 

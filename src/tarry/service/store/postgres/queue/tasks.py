@@ -131,6 +131,7 @@ async def _held(connection: Connection, task: Task, lease: Lease) -> Task | None
 
 
 async def _save_progress(connection: Connection, task: Task) -> None:
+    """Save a task's cursor, counts and result."""
     progress = (task.cursor, task.done, rows.json(task.data), task.finished_at, task.failed)
     await connection.execute(SQL["advance_noted"], task.id, *progress)
 

@@ -43,6 +43,7 @@ class PostgresHistory(RecordsByKind, Part):
         return [(rows.endpoint(row), rows.delivery(row)) for row in delivery_rows]
 
     async def _undelivered_in(self, query: UndeliveredIn) -> list[tuple[Endpoint, Delivery]]:
+        """Return the live and failed deliveries of all applications of an environment."""
         bounds = (query.environment, *query.after, query.limit)
         delivery_rows = await self._database.fetch(SQL["read_undelivered_in"], *bounds)
         return [(rows.endpoint(row), rows.delivery(row)) for row in delivery_rows]
@@ -59,6 +60,7 @@ class PostgresHistory(RecordsByKind, Part):
         return {State(row["state"]): row["many"] for row in state_rows}
 
     async def _notices(self, query: Notices) -> list[Notice]:
+        """Return notices in the order of their ids."""
         sql = SQL["read_unsent_notices" if query.unsent else "read_notices"]
         notice_rows = await self._database.fetch(sql, query.after, query.limit)
         return [rows.notice(row) for row in notice_rows]

@@ -133,6 +133,7 @@ class PostgresListing(RecordsByKind, Part):
             raise NotFound("attempt", attempt)
 
     async def _page_tasks(self, kind: Tasks, cut: Cut) -> Found[Task]:
+        """Return a page of an environment's tasks, by id."""
         conditions = (kind.work, kind.finished)
         return await self._listed("page_tasks", kind.environment, cut, rows.task, *conditions)
 
@@ -228,6 +229,7 @@ class PostgresListing(RecordsByKind, Part):
 
 
 def _in_direction(query: str, cut: Cut) -> str:
+    """Return the query that reads in the direction of the cut."""
     return SQL[query] if cut.upwards else DOWN[query]
 
 
@@ -246,6 +248,7 @@ def _attempt_conditions(attempt_filter: AttemptFilter) -> tuple[object, ...]:
 
 
 def _in_order(ids: list[str], attempt_rows: list[rows.Row]) -> list[Attempt]:
+    """Return the attempts of these rows in the order of the ids."""
     attempts = {row["id"]: rows.attempt(row) for row in attempt_rows}
     return [attempts[attempt_id] for attempt_id in ids if attempt_id in attempts]
 

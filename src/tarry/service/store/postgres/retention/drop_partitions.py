@@ -91,6 +91,7 @@ class OldPartitions:
                 await self._database.execute(SQL["sweep_leaving_end"])
 
     def _may_be_dropped(self, partition: Partition) -> bool:
+        """Return False while too many messages of the partition were live at the last try."""
         return self._crowded.get(partition.since, 0.0) <= _now()
 
     async def _continue_drop(

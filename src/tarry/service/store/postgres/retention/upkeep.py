@@ -64,7 +64,7 @@ class PostgresUpkeep(Part):
 
     async def check(self) -> None:
         """Raise if the database cannot be written to, or its schema is not the right one."""
-        await self._database.run(_check)
+        await self._database.run(_try_to_write)
 
     async def _removable(
         self, old_rows: OldRows[str], query: str, before: float | None, spared: Spared, limit: int
@@ -82,7 +82,8 @@ class PostgresUpkeep(Part):
         return await old_rows.removable(read_rows, limit=limit)
 
 
-async def _check(connection: Connection) -> None:
+async def _try_to_write(connection: Connection) -> None:
+    """Check the schema's version and write a row."""
     version = await require(connection)
     await connection.execute(SQL["check"], version)
 

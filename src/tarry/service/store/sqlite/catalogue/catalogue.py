@@ -214,6 +214,7 @@ class SqliteCatalogue(RecordsByKind):
         return await self._threads.browse(read_policy)
 
     async def _sealed(self, query: SealedEndpoints) -> list[Endpoint]:
+        """Return the endpoints that have sealed secrets or headers, in the order of their ids."""
         return await self._documents("read_sealed", (query.after, query.limit), rows.ENDPOINT)
 
     async def _documents(
@@ -267,6 +268,7 @@ def _save_application(session: Session, application: Application) -> Application
 
 
 def _change(session: Session, stored: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
+    """Apply `change` to an endpoint that is not deleted, and save it."""
     if stored.standing is Standing.DELETED:
         raise NotFound("endpoint", stored.id)
     return keep_endpoint(session, change(stored).following(stored))

@@ -56,6 +56,7 @@ class Audience:
 
 
 def _goal(endpoint: Endpoint) -> Goal:
+    """Return an endpoint's lane, and whether its deliveries are skipped."""
     return endpoint.lane, endpoint.standing is Standing.DISABLED
 
 

@@ -245,10 +245,10 @@ class Reader(JobThread[apsw.Connection]):
             return
         self._checked_at = monotonic()
         try:
-            if self._woken(self._connection()):
+            if self._lanes_were_woken(self._connection()):
                 self._on_wake()
         except apsw.Error as error:
-            self._let_go(error)  # the next read or write reports it
+            self._close_if_lost(error)  # the next read or write reports it
 
     def serve(self, jobs: list[Job[apsw.Connection]]) -> None:
         """Run the jobs; also check for woken lanes if there was no idle time for that."""
@@ -256,7 +256,7 @@ class Reader(JobThread[apsw.Connection]):
             try:
                 job.answer = self._read(job.work)
             except apsw.Error as error:
-                self._let_go(error)
+                self._close_if_lost(error)
                 job.error = store_error(error, self._path)
             except UNFIT as error:
                 job.error = store_error(error, self._path)
@@ -281,16 +281,19 @@ class Reader(JobThread[apsw.Connection]):
             if db.in_transaction:
                 db.execute("ROLLBACK")
 
-    def _woken(self, db: apsw.Connection) -> bool:
+    def _lanes_were_woken(self, db: apsw.Connection) -> bool:
+        """Return whether another connection has woken lanes since the last call."""
         before, self._data_version = self._data_version, db.pragma("data_version")
         return before != self._data_version and db.execute(SQL["woken_any"]).fetchone() is not None
 
     def _connection(self) -> apsw.Connection:
+        """Return this thread's connection, and open it at the first call."""
         if self._db is None:
             self._db = connect_to_read(self._path)
         return self._db
 
-    def _let_go(self, error: apsw.Error) -> None:
+    def _close_if_lost(self, error: apsw.Error) -> None:
+        """Close the connection if the error means that it is lost."""
         if isinstance(error, LOST):
             self.leave()
 

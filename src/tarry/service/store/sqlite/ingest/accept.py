@@ -135,6 +135,7 @@ class Adding:
         return Accepted(first, repeated=True)
 
     def _event_id_is_used(self, message: Message, event_id: str) -> bool:
+        """Return whether an accepted message of the application has this event id."""
         event = (message.application, event_id)
         return event in self._events or bool(self._db.execute(SQL["add_event"], event).fetchone())
 

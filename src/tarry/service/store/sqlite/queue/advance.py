@@ -48,12 +48,13 @@ class Candidate(Struct, frozen=True):
         """Whether the task replays this message to the endpoint."""
         if not self.whole:
             return False
-        if self.state is None and not self._is_for(endpoint):
+        if self.state is None and not self._goes_to(endpoint):
             return False
         state = None if self.state is None else State(self.state)
         return task.replays.fits(self._message(task), SoFar(state, self.status_class))
 
-    def _is_for(self, endpoint: Endpoint) -> bool:
+    def _goes_to(self, endpoint: Endpoint) -> bool:
+        """Return whether the endpoint wants the message."""
         return endpoint.wants(self.event_type, rows.words(self.channels))
 
     def _message(self, task: Task) -> Message:
@@ -159,6 +160,7 @@ def _purge(session: Session, task: Task, limit: int) -> Piece:
 
 
 def _bounds_of_messages(task: Task, limit: int, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401  parameters of any type
+    """Return the parameters of a query for a piece of the task's messages."""
     at, after = task.place
     return _bounds(task, limit, application=task.application, at=at, after=after, **parameters)
 
@@ -191,6 +193,7 @@ def _choose(candidates: Iterable[rows.Row], task: Task, limit: int) -> tuple[lis
 
 
 def _make_ready(session: Session, lane: int, seqs: Sequence[int], now: float) -> None:
+    """Make deliveries of a lane ready to be sent now, and wake the lane."""
     write_rows(session.db, SQL["advance_again"], [(now, lane, seq) for seq in seqs])
     _stir(session, lane, len(seqs))
 

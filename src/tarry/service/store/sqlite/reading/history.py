@@ -57,6 +57,7 @@ class SqliteHistory(RecordsByKind):
         return await self._deliveries("read_undelivered", bounds)
 
     async def _undelivered_in(self, query: UndeliveredIn) -> list[tuple[Endpoint, Delivery]]:
+        """Return the live and failed deliveries of all applications of an environment."""
         lane, seq = query.after
         bounds = {"environment": query.environment, "lane": lane, "seq": seq, "limit": query.limit}
         return await self._deliveries("read_undelivered_in", bounds)
