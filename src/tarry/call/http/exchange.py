@@ -128,7 +128,7 @@ class Exchange:
         self._inside = attempt_number() > 0
 
     def plan(self) -> Plan:
-        """Return the adapter's plan with this request's own rules for what is retried."""
+        """Return the adapter's plan with this request's own rules about retries."""
         return self._terms.plan.replace(
             judge=self.failure_of_error, on_result=self.failure_of_response
         )

@@ -76,7 +76,7 @@ class EndpointFacts:
         )
 
     def _finding(self, matter: str) -> Finding:
-        """Report the endpoints of which this was noted, or that there are none."""
+        """Report the endpoints for which this was noted, or that there are none."""
         endpoints = self._matters[matter]
         if not endpoints:
             return ok(matter, "none")

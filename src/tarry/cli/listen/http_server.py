@@ -42,8 +42,8 @@ class Listener:
     def __init__(self, host: str, port: int, handle: Callable[[Request], Awaitable[Reply]]) -> None:
         self._handle = handle
         self._host = host
-        self._held: socket.socket | None = _bound(host, port)
-        self._port: int = self._held.getsockname()[1]
+        self._reserved_port: socket.socket | None = _reserve(host, port)
+        self._port: int = self._reserved_port.getsockname()[1]
         self._server: asyncio.Server | None = None
         self._talks: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
@@ -60,8 +60,8 @@ class Listener:
 
     async def up(self) -> None:
         """Accept connections from now on."""
-        if self._held is not None:
-            held, self._held = self._held, None
+        if self._reserved_port is not None:
+            held, self._reserved_port = self._reserved_port, None
             held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections inherit it
             self._server = await asyncio.start_server(
                 self._handle_connection, sock=held, limit=PIECE
@@ -71,13 +71,13 @@ class Listener:
         """Refuse connections from now on, and break those that are open."""
         if self._server is not None:
             await self.close()
-            self._held = _bound(self._host, self._port)
+            self._reserved_port = _reserve(self._host, self._port)
 
     async def close(self) -> None:
         """Release the port."""
-        if self._held is not None:
-            self._held.close()
-            self._held = None
+        if self._reserved_port is not None:
+            self._reserved_port.close()
+            self._reserved_port = None
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -118,7 +118,7 @@ class Listener:
             await writer.drain()
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _reserve(host: str, port: int) -> socket.socket:
     """Return a socket that holds a port but does not listen yet."""
     if not host:  # an empty host would mean every address
         raise SettingsError("host", host, "an address of this machine")

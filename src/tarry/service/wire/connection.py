@@ -224,7 +224,7 @@ class Connection(asyncio.Protocol):
             self._end_exchange(exchange, setback(exc))
 
     def _end_exchange(self, exchange: Exchange, why: Setback) -> None:
-        """End an exchange with what was read of its answer, or with `why` if that has no status."""
+        """End an exchange with the answer as far as it was read, or with `why` without a status."""
         if self._reader.status:
             exchange.finish(self._reader.answer(monotonic() - exchange.started_at))
         else:

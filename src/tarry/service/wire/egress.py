@@ -238,7 +238,7 @@ _V6 = tuple(
         ("2001:db8::/32", "reserved for documentation"),
         ("2002::/16", "an IPv4 address in disguise"),  # 6to4
         ("2620:4f:8000::/48", "reserved for protocols"),
-        ("3ffe::/16", "given to nobody"),
+        ("3ffe::/16", "not assigned"),
         ("3fff::/20", "reserved for documentation"),
         ("fc00::/7", "in a private network"),
         ("fe80::/10", "link-local"),
@@ -391,7 +391,7 @@ def rule_against(address: Address) -> str | None:
         if address in network:
             return rule
     if address not in _GLOBAL_UNICAST:
-        return "it is given to nobody"
+        return "it is not assigned"
     return None if disguised(address) is None else "it is an IPv4 address in disguise"
 
 

@@ -118,7 +118,7 @@ class Reader:
         self.status = 0
         """Zero until the status line and all headers have come."""
         self.fault = ""
-        """What was wrong with the answer."""
+        """Why the answer is not valid; empty if it is."""
         self.reusable = False
         self._headers: list[tuple[str, str]] = []
         self._pieces: list[bytes] = []

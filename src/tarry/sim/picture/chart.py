@@ -41,7 +41,7 @@ FAR = 4.0
 """Show at most this many times what the median policy needs."""
 
 SLACK = 1.25
-"""Say so below the picture if the curves are this many times longer than what is shown."""
+"""Say so below the picture if the curves are this many times longer than the part shown."""
 
 
 class View(Value):

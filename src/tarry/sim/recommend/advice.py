@@ -24,7 +24,7 @@ SHORTER: Mapping[Manner, str] = {
     "brittle": "Longer ones take longer, shorter ones offer more than it bears.",
     "degrade": "Longer ones take longer, shorter ones slow it down.",
 }
-"""What is wrong with other waits, by how the endpoint behaves above its capacity."""
+"""Why other waits are worse, by how the endpoint behaves above its capacity."""
 
 
 def verdict(recommendation: Recommendation) -> str:

@@ -61,7 +61,7 @@ class Opened(Struct):
 
 
 class Machine(RuleBasedStateMachine):
-    """Both stores, and what was done to them so far, in the model's numbers."""
+    """Both stores, and the records created in them so far, with the model's lane numbers."""
 
     applications: list[Application]
     endpoints: list[Endpoint]

@@ -30,7 +30,7 @@ class Certificate(Enum):
     NOT_YET = "that is not valid yet"
     WRONG_NAME = "for another name"
     SELF_SIGNED = "signed by itself"
-    UNKNOWN_AUTHORITY = "by an authority nobody knows"
+    UNKNOWN_AUTHORITY = "by an unknown authority"
     NOT_AN_AUTHORITY = "signed with one that may not sign"
     OLD_VERSION = "that is good, but speaks TLS 1.1 at most"
     WANTS_ONE_TOO = "that is good, but asks for one of the sender's"

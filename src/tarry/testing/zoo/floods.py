@@ -31,7 +31,7 @@ async def endless_chunks(line: Line) -> None:
 
 @FLOODS.add("endless-small-chunks", "sends chunks of one byte without end", 200, cut=True)
 async def endless_small_chunks(line: Line) -> None:
-    """Send small chunks without end, each of which costs work to read."""
+    """Send small chunks without end; each costs work to read."""
     await line.send(OK + b"transfer-encoding: chunked\r\n\r\n")
     await line.flood(b"1\r\nx\r\n" * 4 * KB)
 
@@ -127,7 +127,7 @@ async def endless_blank_lines(line: Line) -> None:
 
 @FLOODS.add("endless-extension", "gives a chunk an extension without end", 200, cut=True)
 async def endless_extension(line: Line) -> None:
-    """Send a chunk extension without end, none of which counts as body."""
+    """Send a chunk extension without end; no byte of it counts as body."""
     await line.send(OK + b"transfer-encoding: chunked\r\n\r\n5;why=")
     await line.flood(b"y" * 16 * KB)
 

@@ -85,7 +85,7 @@ class MemoryIngest(RecordsByKind):
                 if delivery.state is State.WAITING:
                     self._data.wake(lane)
                 elif delivery.state in LIVE:
-                    self._data.stir(lane)
+                    self._data.wake_if_resting(lane)
 
 
 def _delivery(message: Message, lane: Lane) -> Delivery:

@@ -209,7 +209,7 @@ class MemoryTasks(RecordsByKind):
         else:
             self._data.deliver(lane, changed)
         if changed.state in LIVE:
-            self._data.stir(lane)
+            self._data.wake_if_resting(lane)
 
 
 def _order(task: Task) -> tuple[float, str]:

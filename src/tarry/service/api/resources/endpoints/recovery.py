@@ -100,5 +100,5 @@ def _fate_of_status(status: MessageStatus | None) -> Fate | None:
     if status is None:
         return None
     if status not in _FATES:
-        raise Invalid(["body", "status"], "what was canceled is not sent any more")
+        raise Invalid(["body", "status"], "canceled messages are not sent any more")
     return _FATES[status]

@@ -97,7 +97,7 @@ class PostgresQueue(Part):
         hit("rest.after")
         return rested
 
-    # --- Deliveries, and what is known of origins -----------------------------------------------
+    # --- Deliveries, and the records of origins -------------------------------------------------
 
     async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
         """Return these lanes, without lanes that are gone."""

@@ -19,7 +19,7 @@ from tarry.service.model.task import (
 )
 from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.postgres.database import rows
-from tarry.service.store.postgres.database.part import Part, rouse, tell
+from tarry.service.store.postgres.database.part import Part, lock_and_wake, notify_owners
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.queue.advance import do_piece
@@ -34,13 +34,13 @@ class PostgresTasks(RecordsByKind, Part):
 
         async def save_and_wake(connection: Connection) -> Task:
             await connection.fetch(SQL["advance"], task.id)  # tasks are locked before lanes
-            await rouse(connection, lanes)
+            await lock_and_wake(connection, lanes)
             result = task
             if most_pending is not None:
                 result = await _standing_for(connection, task, most_pending)
             if result is task:
                 await put_tasks(connection, [task])
-            await tell(connection, lanes)
+            await notify_owners(connection, lanes)
             hit("task.before")
             return result
 

@@ -10,7 +10,7 @@ from tarry.service.model.message import Message
 from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.kinds import Notices, Undelivered, UndeliveredIn
 from tarry.service.store.postgres.database import rows
-from tarry.service.store.postgres.database.part import Part, rouse, tell
+from tarry.service.store.postgres.database.part import Part, lock_and_wake, notify_owners
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.retention.old_partition import staying
@@ -78,9 +78,9 @@ class PostgresHistory(RecordsByKind, Part):
                 await connection.execute(
                     SQL["cancel_deliveries"], lanes, seqs, Reason.CANCELLED, now
                 )
-                await rouse(connection, lanes)
+                await lock_and_wake(connection, lanes)
                 await connection.execute(SQL["add_ended"], lanes, [1] * len(lanes))
-                await tell(connection, lanes)
+                await notify_owners(connection, lanes)
             hit("cancel.before")
             return len(lanes)
 
@@ -98,9 +98,9 @@ class PostgresHistory(RecordsByKind, Part):
             stored = await connection.fetch(SQL["resend_message"], endpoint.application, message)
             if not stored or not staying_ids:
                 raise NotFound("message", message)
-            await rouse(connection, [endpoint.lane])
+            await lock_and_wake(connection, [endpoint.lane])
             await connection.execute(SQL["resend"], endpoint.lane, resend, message)
-            await tell(connection, [endpoint.lane])
+            await notify_owners(connection, [endpoint.lane])
             hit("resend.before")
 
         await self._database.run(save_request)

@@ -120,7 +120,7 @@ class JobThread(Generic[Context]):
             self._jobs.put(Job(work, future))
         return await future
 
-    def stir(self) -> None:
+    def wake_thread(self) -> None:
         """Wake the thread, so that it waits with its new `patience`."""
         with self._lock:
             if self._closed is None:
@@ -233,7 +233,7 @@ class Reader(JobThread[apsw.Connection]):
     def watch(self, on_wake: Callable[[], None]) -> None:
         """From now on, call `on_wake` on this thread when any process has woken lanes."""
         self._on_wake = on_wake
-        self.stir()
+        self.wake_thread()
 
     def patience(self) -> float | None:
         """Return the time between two checks for woken lanes, if there is a listener."""

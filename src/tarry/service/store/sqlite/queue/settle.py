@@ -87,14 +87,14 @@ def _settle(
     ended = Counter[int]()
     for batch in in_rounds(allowed):
         unchanged = _unchanged(session, batch)
-        same = [
+        matching = [
             (index, settlement, *unchanged[index])
             for index, settlement in batch
             if index in unchanged
         ]
-        live_rows = [_settle_row(settlement) for _, settlement, _, is_live in same if is_live]
+        live_rows = [_settle_row(settlement) for _, settlement, _, is_live in matching if is_live]
         write_rows(session.db, SQL["settle"], live_rows)
-        for index, settlement, message, is_live in same:
+        for index, settlement, message, is_live in matching:
             applied[index] = is_live
             ended[settlement.lane] += is_live and settlement.state not in LIVE
             if settlement.attempt is not None:

@@ -63,7 +63,7 @@ def _copy(path: Path, part: Path, is_unwanted: IsUnwanted) -> None:
             with copy.backup("main", source, "main") as backup:
                 while not backup.done:
                     if is_unwanted():
-                        raise apsw.InterruptError("nobody waits for it any more")
+                        raise apsw.InterruptError("the caller has stopped waiting")
                     backup.step(PAGES_PER_CHECK)
         finally:
             copy.close()
