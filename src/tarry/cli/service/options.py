@@ -206,7 +206,7 @@ dispatch_options = option_group(
 
 
 def dispatch_limits(*, in_flight: int, lease: float, grace: float) -> "Limits":
-    """Return the same settings as the dispatcher's `Limits`."""
+    """Return the dispatcher's limits that these options set."""
     from tarry.service.model.settings import Limits  # noqa: PLC0415  it needs the extra
 
     return Limits(in_flight=in_flight, lease=lease, margin=min(2.0, lease / 5), grace=grace)

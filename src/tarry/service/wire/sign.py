@@ -70,13 +70,14 @@ def _sign_with(secret: str) -> _Sign:
         ed25519 = private_key(secret).sign
         return lambda content: "v1a," + b2a_base64(ed25519(content), newline=False).decode("ascii")
 
-    prepared = HMAC(shared_key(secret), SHA256())
+    keyed_hash = HMAC(shared_key(secret), SHA256())
 
     def hmac(content: bytes) -> str:
+        """Return the version 1 signature of some content."""
         # A copy skips the two blocks of the key: measured faster than hmac.digest and hmac.new.
-        fresh = prepared.copy()
-        fresh.update(content)
-        return "v1," + b2a_base64(fresh.finalize(), newline=False).decode("ascii")
+        content_hash = keyed_hash.copy()
+        content_hash.update(content)
+        return "v1," + b2a_base64(content_hash.finalize(), newline=False).decode("ascii")
 
     return hmac
 

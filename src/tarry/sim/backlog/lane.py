@@ -234,7 +234,7 @@ class _Tally:
         self.answers += 1
 
     def failed(self, failures: int, *, late: bool) -> None:
-        """Count a response as this number of failures of the endpoint."""
+        """Count a failed attempt as this many failures of the endpoint; 0 if it is to blame for none."""
         if not failures:
             self._spared += 1
             return

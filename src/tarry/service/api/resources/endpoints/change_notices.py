@@ -31,7 +31,7 @@ async def hooks_with_notices(
         return call.hooks
 
     def notices_of_change(before: Endpoint | None, after: Endpoint) -> Sequence[Notice]:
-        kinds = (kind, _turned(before, after))
+        kinds = (kind, _kind_of_standing_change(before, after))
         is_deleted = after.standing is Standing.DELETED
         uid = before.uid if is_deleted and before is not None else after.uid
         trigger = {"trigger": "manual"}  # only said of `disabled`: other kinds are always manual
@@ -54,7 +54,7 @@ async def hooks_with_notices(
     return call.hooks.noting(notices_of_change)
 
 
-def _turned(before: Endpoint | None, after: Endpoint) -> str | None:
+def _kind_of_standing_change(before: Endpoint | None, after: Endpoint) -> str | None:
     """Return the kind of notice if a change enabled or disabled the endpoint."""
     if before is None or after.standing is Standing.DELETED:
         return None
