@@ -196,6 +196,7 @@ def incoming(headers: Headers) -> Iterator[None]:
 
 
 def _attempt_in(headers: Headers) -> int | None:
+    """Return the number in a request's header of attempts; None if it has none."""
     for name, value in headers.items():
         if name.lower() == ATTEMPT_HEADER:
             match = _NUMBER.fullmatch(value)

@@ -161,7 +161,7 @@ class Lookups:
             self._slow_running[owner] = self._slow_running.get(owner, 0) + 1
         for other in lookup.waiters:
             self._queue.discard(other, lookup.host)
-        lookup.timer = self._loop.call_later(self._timeout, self._be_late, lookup, owner)
+        lookup.timer = self._loop.call_later(self._timeout, self._after_timeout, lookup, owner)
         self._threads.do(partial(self._run, lookup, owner))
 
     def _run(self, lookup: _Lookup, owner: str) -> None:
@@ -189,8 +189,8 @@ class Lookups:
 
     # --- Look-ups that take too long ------------------------------------------------------------
 
-    def _be_late(self, lookup: _Lookup, owner: str) -> None:
-        """Leave the place of a look-up beyond the timeout to others, if possible."""
+    def _after_timeout(self, lookup: _Lookup, owner: str) -> None:
+        """Answer all callers that it took too long, and leave its place to others if possible."""
         lookup.is_late = True
         self._remember_slow(lookup.host)
         self._learn(lookup.host, self._late)

@@ -116,6 +116,7 @@ def pictures(study: Study) -> list[Picture]:
 
 
 def _picture(view: View, study: Study, traces: Sequence[Trace], frame: Frame) -> Picture:
+    """Return the picture of a view; it is drawn later."""
     main, against = view.lines.main, view.lines.against
     if not view.overlaid:
         held = any(against in trace.curves for trace in traces)

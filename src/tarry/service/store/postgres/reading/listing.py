@@ -220,7 +220,7 @@ class PostgresListing(RecordsByKind, Part):
         first, high = span
 
         async def read_counts(low: str, most: int) -> list[tuple[Any, int, int, str]]:
-            """Return, for each value, how many rows have it and were read, and the last row's id."""
+            """Return, for each value, how many rows have it, twice, and the last row's id."""
             groups = await self._database.fetch(SQL[query], owner, low, high, most)
             return [
                 (row["what"], row["rows_read"], row["rows_read"], row["last"]) for row in groups
