@@ -245,16 +245,16 @@ class StopSignals:
 
     def __init__(self) -> None:
         self.stop, self.hurry = asyncio.Event(), asyncio.Event()
-        self._then: list[Callable[[], None]] = [self.hurry.set]
-        self._beginning = asyncio.current_task()
+        self._second_signal_calls: list[Callable[[], None]] = [self.hurry.set]
+        self._starting_task = asyncio.current_task()
 
-    def begun(self) -> None:
+    def end_of_start(self) -> None:
         """Say that the start is over, and that `stop` is watched from now on."""
-        self._beginning = None
+        self._starting_task = None
 
-    def then(self, call: Callable[[], None]) -> None:
+    def on_second_signal(self, call: Callable[[], None]) -> None:
         """Call this at the second signal; at once if that has come already."""
-        self._then.append(call)
+        self._second_signal_calls.append(call)
         if self.hurry.is_set():
             call()
 
@@ -262,11 +262,11 @@ class StopSignals:
         """Handle a signal."""
         if not self.stop.is_set():
             self.stop.set()
-            if self._beginning is not None:
-                self._beginning.cancel()
+            if self._starting_task is not None:
+                self._starting_task.cancel()
         elif not self.hurry.is_set():
             click.echo("Stopping now, without waiting for attempts in flight.", err=True)
-            for call in self._then:
+            for call in self._second_signal_calls:
                 call()
 
 

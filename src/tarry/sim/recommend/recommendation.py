@@ -126,6 +126,7 @@ class _Search:
         self._lane: list[Trial] = []
 
     def screen(self) -> None:
+        """Measure all candidates in a short run of a small model."""
         size = fitting(self._wish, *SCREEN)
         chances = [Chance(self._seed, FIRST_LOOK)]
         all_of_them = candidates(self._wish)

@@ -66,9 +66,7 @@ class AttemptsContract(Topic):
         assert empty_page.entries == []
         assert (await store.page(AttemptsOf("msg_nobody", AttemptFilter()), ALL)).entries == []
 
-    async def test_attempts_are_chosen_by_what_came_of_them_and_their_messages(
-        self, scene: Scene
-    ) -> None:
+    async def test_attempts_are_filtered_by_their_outcomes_and_messages(self, scene: Scene) -> None:
         store = scene.store
         message = await scene.add(channels=("eu",), tags=("big",), event_type="a")
         attempts: list[Attempt] = []
@@ -125,7 +123,7 @@ class AttemptsContract(Topic):
             with pytest.raises(NotFound, match=attempt_id):
                 await store.get(AttemptsOf(message_id), attempt_id)
 
-    async def test_what_an_endpoint_answered_can_be_forgotten(self, scene: Scene) -> None:
+    async def test_the_stored_response_of_an_attempt_can_be_expunged(self, scene: Scene) -> None:
         store = scene.store
         message, other = await scene.add(), await scene.add()
         first, second = [an_attempt(due, body=b"secret") for due in await scene.due()]

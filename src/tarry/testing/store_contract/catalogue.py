@@ -56,7 +56,7 @@ class CatalogueContract(Topic):
             "org_b",
         ]
 
-    async def test_an_environment_that_is_there_is_not_made_anew(self, store: Store) -> None:
+    async def test_an_environment_that_exists_is_not_created_again(self, store: Store) -> None:
         await store.create(Environment("org_a"))
         assert [environment.id for environment in await store.read(Environments())] == ["org_a"]
         await store.put(Environment("org_a", '{"attempts": 3}'))
@@ -88,7 +88,7 @@ class CatalogueContract(Topic):
                 await scene.store.get(Applications("org_other"), known_as)
             assert (caught.value.kind, caught.value.id) == ("application", known_as)
 
-    async def test_nobody_changes_or_deletes_an_application_of_another_environment(
+    async def test_an_application_of_another_environment_cannot_be_changed_or_deleted(
         self, scene: Scene
     ) -> None:
         application_id, foreign_kind = scene.application.id, Applications("org_other")
@@ -124,7 +124,7 @@ class CatalogueContract(Topic):
         await scene.store.put(Environment("org_other"))
         await scene.store.put(an_application(environment="org_other", uid="acme"))
 
-    async def test_an_id_goes_before_a_uid_that_looks_like_it(self, scene: Scene) -> None:
+    async def test_an_id_has_precedence_over_an_equal_uid(self, scene: Scene) -> None:
         store, application, endpoint = scene.store, scene.application, scene.endpoint
         await store.put(an_application(uid=application.id))
         assert await store.get(Applications(ENVIRONMENT), application.id) == application
@@ -187,7 +187,7 @@ class CatalogueContract(Topic):
                 await scene.store.get(Messages("app_other"), known_as)
             assert (caught.value.kind, caught.value.id) == ("message", known_as)
 
-    async def test_cancelling_ends_what_is_live_of_a_message(self, scene: Scene) -> None:
+    async def test_cancelling_ends_the_live_deliveries_of_a_message(self, scene: Scene) -> None:
         second, third = await scene.add_endpoint(), await scene.add_endpoint()
         message, other = await scene.add(), await scene.add()
         (due, _), (late, _) = await scene.due(), await scene.due(lane=second.lane)
@@ -213,7 +213,7 @@ class CatalogueContract(Topic):
             await scene.store.get(PolicyVersions(), "v2")
         assert (caught.value.kind, caught.value.id) == ("policy", "v2")
 
-    async def test_what_was_learned_of_origins_is_kept(self, scene: Scene) -> None:
+    async def test_the_records_of_origins_are_saved(self, scene: Scene) -> None:
         a, b = "https://a.example", "https://b.example"
         assert await scene.store.origins([a, b]) == [b"", b""]
         assert await scene.store.origins([]) == []
@@ -223,7 +223,7 @@ class CatalogueContract(Topic):
         assert await scene.store.origins([a, "https://c.example", b]) == [b"\x00\xff", b"", b"new"]
         assert await scene.store.origins([b]) == [b"new"]
 
-    async def test_a_record_of_an_origin_is_replaced_only_if_it_is_as_expected(
+    async def test_the_record_of_an_origin_is_replaced_only_if_it_is_as_expected(
         self, scene: Scene
     ) -> None:
         learn, names = scene.store.learn, [f"https://{letter}.example" for letter in "abcd"]
@@ -238,7 +238,9 @@ class CatalogueContract(Topic):
         assert await scene.store.origins(names) == [b"new", b"b0", b"new", b"new"]
         assert await learn({a: b"late"}, expected={a: b""}) == {a: b"new"}
 
-    async def test_of_two_that_replace_the_same_record_one_succeeds(self, scene: Scene) -> None:
+    async def test_of_two_workers_that_replace_the_same_record_one_succeeds(
+        self, scene: Scene
+    ) -> None:
         name = "https://a.example"
         await scene.store.learn({name: b"old"})
         for _ in range(10):

@@ -160,13 +160,13 @@ class ConcurrentContract(Topic):
             assert woken == ([scene.lane] if resting else []), f"round {number}"
             await scene.settle(*map(delivered, await scene.due()))
 
-    async def test_a_wake_up_is_told_to_one_of_many(self, scene: Scene) -> None:
+    async def test_of_concurrent_readers_one_gets_a_wake_up(self, scene: Scene) -> None:
         for _ in range(10):
             await scene.store.put(scene.endpoint)
             answers = await _each(scene.store.woken(scene.leases) for _ in range(5))
             assert sorted(answers) == [[], [], [], [], [scene.lane]]
 
-    async def test_a_shard_goes_to_one_of_many_workers(self, store: Store) -> None:
+    async def test_of_concurrent_workers_one_gets_a_shard(self, store: Store) -> None:
         workers = [f"worker-{number}" for number in range(8)]
         taken = await _each(store.lease(worker, most=20, length=LEASE_LENGTH) for worker in workers)
         shards = [lease.shard for leases in taken for lease in leases]
@@ -234,7 +234,7 @@ class ConcurrentContract(Topic):
         await asyncio.gather(*changing)
         assert len(await scene.due()) == 10
 
-    async def test_of_many_who_delete_an_endpoint_one_does(
+    async def test_of_concurrent_deletions_of_an_endpoint_one_succeeds(
         self, scene: Scene, other: Store
     ) -> None:
         application, endpoint = scene.application.id, scene.endpoint.id
@@ -249,7 +249,7 @@ class ConcurrentContract(Topic):
         discarding = [answer for answer in answers if not isinstance(answer, BaseException)]
         assert discarding == [await other.read(AllTasksOf(application))]
 
-    async def test_an_endpoint_that_comes_with_messages_misses_none_that_follow(
+    async def test_an_endpoint_created_while_messages_come_gets_all_later_ones(
         self, scene: Scene, other: Store
     ) -> None:
         saved, _ = await asyncio.gather(

@@ -66,26 +66,32 @@ class DeliveriesContract(Topic):
 
     async def test_deliveries_come_in_the_order_of_their_lane(self, scene: Scene) -> None:
         store = scene.store
-        late = await scene.add_endpoint(channels=("eu",))
+        later_endpoint = await scene.add_endpoint(channels=("eu",))
         before = await scene.add()
         after = await scene.add(channels=("eu",))
         await store.change(
-            Endpoints(late.application), late.id, lambda stored: replace(stored, channels=None)
+            Endpoints(later_endpoint.application),
+            later_endpoint.id,
+            lambda stored: replace(stored, channels=None),
         )
-        task = a_task(late, Work.REPLAY_MISSING)
+        task = a_task(later_endpoint, Work.REPLAY_MISSING)
         await store.add_task(task)
         await store.advance(task, now=NOON, limit=10, lease=scene.lease)
 
         async def read_page(cut: Cut) -> list[tuple[Message, Delivery]]:
-            return (await store.page(DeliveriesTo(late, DeliveryFilter()), cut)).entries
+            return (await store.page(DeliveriesTo(later_endpoint, DeliveryFilter()), cut)).entries
 
         entries = await read_page(ALL)
         assert [message for message, _ in entries] == [after, before]
         await check_pages(read_page, entries, lambda pair: pair[0].id)
         delivery_filter = DeliveryFilter(message=MessageFilter(after=made_at(after.id)))
-        assert (await store.page(DeliveriesTo(late, delivery_filter), ALL)).entries == entries[:1]
+        assert (
+            await store.page(DeliveriesTo(later_endpoint, delivery_filter), ALL)
+        ).entries == entries[:1]
         delivery_filter = DeliveryFilter(message=MessageFilter(before=made_at(after.id)))
-        assert (await store.page(DeliveriesTo(late, delivery_filter), ALL)).entries == entries[1:]
+        assert (
+            await store.page(DeliveriesTo(later_endpoint, delivery_filter), ALL)
+        ).entries == entries[1:]
 
     async def test_deliveries_are_chosen_by_state_and_whether_they_were_tried(
         self, scene: Scene

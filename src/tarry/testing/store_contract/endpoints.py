@@ -100,7 +100,9 @@ class EndpointsContract(Topic):
             await scene.store.put(an_endpoint("app_none"))
         assert (caught.value.kind, caught.value.id) == ("application", "app_none")
 
-    async def test_a_deleted_endpoint_is_not_found_and_keeps_what_waits(self, scene: Scene) -> None:
+    async def test_a_deleted_endpoint_is_not_found_and_keeps_its_deliveries(
+        self, scene: Scene
+    ) -> None:
         message = await scene.add()
         await scene.store.put(replace(scene.endpoint, uid="main"))
         task = await scene.delete_endpoint()
@@ -168,7 +170,7 @@ class EndpointsContract(Topic):
             )
         assert (await scene.row()).endpoint == scene.endpoint
 
-    async def test_what_is_not_there_cannot_be_changed(self, scene: Scene) -> None:
+    async def test_an_endpoint_that_does_not_exist_cannot_be_changed(self, scene: Scene) -> None:
         store = scene.store
         other = an_application()
         await store.put(other)
@@ -198,7 +200,7 @@ class EndpointsContract(Topic):
         second = await scene.add_endpoint(uid="main")
         assert await scene.store.get(Endpoints(scene.application.id), "main") == second
 
-    async def test_a_lane_is_told_with_its_endpoint_and_application(self, scene: Scene) -> None:
+    async def test_a_lane_is_read_with_its_endpoint_and_application(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
         rows = await scene.store.lanes([second.lane, scene.lane + 1000, scene.lane])
         assert {row.lane: row for row in rows} == {

@@ -55,7 +55,7 @@ class FanoutContract(Topic):
         await scene.add()
         assert (await scene.row(stranger)).added == 0
 
-    async def test_a_lane_counts_only_what_goes_into_it(self, scene: Scene) -> None:
+    async def test_a_lane_counts_only_its_own_deliveries(self, scene: Scene) -> None:
         paid = await scene.add_endpoint(event_types=("invoice.paid",))
         types = ["invoice.paid", "invoice.void", "invoice.paid", "invoice.void", "invoice.paid"]
         batch = [new_message(scene.application, event_type=event_type) for event_type in types]

@@ -42,7 +42,7 @@ class KeysContract(Topic):
         assert isinstance(second, Conflict)
         assert [due.seq for due in await scene.due()] == [1, 2, 3]
 
-    async def test_a_key_that_comes_twice_in_a_call_goes_to_the_first(self, scene: Scene) -> None:
+    async def test_of_two_messages_in_a_call_the_first_gets_their_key(self, scene: Scene) -> None:
         new = [
             new_message(scene.application, key="k", fingerprint=b"one"),
             new_message(scene.application, key="k", fingerprint=b"one"),

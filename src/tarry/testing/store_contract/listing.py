@@ -132,7 +132,9 @@ class ListingContract(Topic):
             await self._check_messages(scene, MessageFilter(channel=word), [message])
             await self._check_messages(scene, MessageFilter(tag=word), [message])
 
-    async def test_what_fits_is_found_however_far_away_it_is(self, scene: Scene) -> None:
+    async def test_matching_messages_are_found_behind_many_that_do_not_match(
+        self, scene: Scene
+    ) -> None:
         near = await scene.add(tags=("rare",))
         await scene.store.add([new_message(scene.application) for _ in range(40)])
         far_message = await scene.add(tags=("rare",))

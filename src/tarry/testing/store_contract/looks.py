@@ -27,7 +27,7 @@ Thing = TypeVar("Thing")
 class LooksContract(Topic):
     """Lists in which few entries fit the filter."""
 
-    async def test_what_is_wanted_of_messages_is_found_look_by_look(self, scene: Scene) -> None:
+    async def test_matching_messages_are_found_page_by_page(self, scene: Scene) -> None:
         messages = await _messages(scene)
 
         async def read_page(cut: Cut) -> Found[Message]:
@@ -38,7 +38,7 @@ class LooksContract(Topic):
             read_page, matching, lambda message: message.id, [message.id for message in messages]
         )
 
-    async def test_what_is_wanted_of_deliveries_is_found_look_by_look(self, scene: Scene) -> None:
+    async def test_matching_deliveries_are_found_page_by_page(self, scene: Scene) -> None:
         messages = await _messages(scene)
 
         async def read_page(cut: Cut) -> Found[tuple[Message, Delivery]]:
@@ -52,9 +52,7 @@ class LooksContract(Topic):
             read_page, matching, lambda pair: pair[0].id, [message.id for message in messages]
         )
 
-    async def test_what_is_wanted_of_undelivered_ones_is_found_look_by_look(
-        self, scene: Scene
-    ) -> None:
+    async def test_matching_undelivered_ones_are_found_page_by_page(self, scene: Scene) -> None:
         messages = await _messages(scene)
         due = await scene.due()
         await scene.settle(*map(failed, due[::2]), *map(delivered, due[1::2]))
@@ -68,7 +66,7 @@ class LooksContract(Topic):
         ]
         await _check(read_page, matching, lambda pair: pair[0].id)
 
-    async def test_what_is_wanted_of_attempts_to_an_endpoint_is_found_look_by_look(
+    async def test_matching_attempts_to_an_endpoint_are_found_page_by_page(
         self, scene: Scene
     ) -> None:
         messages = {message.id: message for message in await _messages(scene)}
@@ -88,7 +86,7 @@ class LooksContract(Topic):
             read_page, matching, lambda pair: pair[0].id, [attempt.id for attempt in attempts]
         )
 
-    async def test_what_is_wanted_of_attempts_at_a_message_is_found_look_by_look(
+    async def test_matching_attempts_of_a_message_are_found_page_by_page(
         self, scene: Scene
     ) -> None:
         message = await scene.add()

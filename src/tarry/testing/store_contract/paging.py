@@ -29,7 +29,7 @@ Thing = TypeVar("Thing")
 class PagingContract(Topic):
     """Lists with a limit, read page by page."""
 
-    async def test_what_is_undelivered_by_lane_and_number(self, scene: Scene) -> None:
+    async def test_undelivered_ones_are_paged_by_lane_and_number(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
         for _ in range(4):
             await scene.add()
@@ -52,7 +52,7 @@ class PagingContract(Topic):
         assert entries == await scene.store.read(Undelivered(scene.application.id))
         assert await scene.store.read(Undelivered("app_other")) == []
 
-    async def test_what_is_undelivered_in_one_lane(self, scene: Scene) -> None:
+    async def test_undelivered_ones_of_one_lane_are_paged(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
         for _ in range(3):
             await scene.add()
@@ -74,7 +74,7 @@ class PagingContract(Topic):
         )
         assert await store.read(Undelivered("app_other", lane=scene.lane)) == []
 
-    async def test_what_is_undelivered_in_an_environment(self, scene: Scene) -> None:
+    async def test_undelivered_ones_of_an_environment_are_paged(self, scene: Scene) -> None:
         store = scene.store
         lanes: list[int] = []
         for application in (an_application(), an_application(), scene.application):

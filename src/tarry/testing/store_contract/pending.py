@@ -110,7 +110,9 @@ class PendingContract(Topic):
             task.id for task in tasks
         }
 
-    async def test_a_bulk_replay_covers_only_what_it_wants_itself(self, scene: Scene) -> None:
+    async def test_a_bulk_replay_covers_only_replays_with_the_same_filter(
+        self, scene: Scene
+    ) -> None:
         paid = ReplayFilter(message=MessageFilter(event_types=("paid",)))
         tasks = [
             a_task(scene.endpoint, Work.BULK_REPLAY, wanted=replay_filter)
@@ -136,7 +138,7 @@ class PendingContract(Topic):
         third = a_task(scene.endpoint, Work.RECOVER)
         assert await _request(scene, third) == third
 
-    async def test_an_endpoint_has_only_so_many_replays_pending(self, scene: Scene) -> None:
+    async def test_the_pending_replays_of_an_endpoint_are_limited(self, scene: Scene) -> None:
         tasks = [
             await _request(scene, a_task(scene.endpoint, work, since=NOON - since), most=4)
             for work in (Work.RECOVER, Work.BULK_REPLAY)
@@ -181,9 +183,7 @@ class PendingContract(Topic):
         (stored_task,) = await scene.store.read(AllTasksOf(scene.application.id))
         assert answers == [stored_task] * 8
 
-    async def test_of_many_replays_that_come_at_once_only_so_many_are_added(
-        self, scene: Scene
-    ) -> None:
+    async def test_concurrent_replays_do_not_exceed_the_limit(self, scene: Scene) -> None:
         tasks = [
             a_task(scene.endpoint, Work.RECOVER, since=NOON + at, until=NOON + at + 1)
             for at in range(12)

@@ -27,7 +27,7 @@ class RegistryContract(Topic):
 
     # --- Event types ----------------------------------------------------------------------------
 
-    async def test_an_event_type_comes_back_as_it_went_in(self, store: Store) -> None:
+    async def test_an_event_type_is_read_as_it_was_created(self, store: Store) -> None:
         complete = an_event_type(
             "invoice.paid",
             description="ünder way 'quoted'",
@@ -53,7 +53,7 @@ class RegistryContract(Topic):
         await store.create(an_event_type("a", environment="org_other"))
         assert (await store.get(EventTypes(ENVIRONMENT), "a")).description == "Somebody paid"
 
-    async def test_of_many_who_add_a_name_at_once_one_does(
+    async def test_of_concurrent_creations_of_a_name_one_succeeds(
         self, store: Store, other: Store
     ) -> None:
         answers = await asyncio.gather(
@@ -103,7 +103,7 @@ class RegistryContract(Topic):
         assert changed == an_event_type("a", archived=True)
         assert await store.get(EventTypes(ENVIRONMENT), "a") == changed
 
-    async def test_what_was_deleted_is_free_again(self, store: Store) -> None:
+    async def test_the_name_of_a_deleted_event_type_is_free_again(self, store: Store) -> None:
         await store.create(an_event_type("a"))
         await store.delete(EventTypes(ENVIRONMENT), "a", now=NOON)
         with pytest.raises(NotFound):
@@ -296,7 +296,7 @@ class RegistryContract(Topic):
             with pytest.raises(NotFound):
                 await store.key(key.hash)
 
-    async def test_a_key_that_was_revoked_goes_too(self, store: Store) -> None:
+    async def test_a_revoked_key_is_swept_too(self, store: Store) -> None:
         key = a_key(application="app_1")
         await store.create(key)
         assert await store.sweep(Retention(portal_keys_before=NOON), limit=9) == 0
@@ -310,7 +310,7 @@ class RegistryContract(Topic):
         assert await store.keep("a", b"two") == b"one"
         assert await store.keep("b", b"two") == b"two"
 
-    async def test_a_value_is_replaced_by_who_knows_it(self, store: Store) -> None:
+    async def test_a_value_is_replaced_only_by_a_caller_that_knows_it(self, store: Store) -> None:
         await store.keep("a", b"one")
         assert await store.keep("a", b"two", instead_of=b"one") == b"two"
         assert await store.keep("a", b"three", instead_of=b"one") == b"two"

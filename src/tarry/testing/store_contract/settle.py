@@ -160,7 +160,7 @@ class SettleContract(Topic):
         assert await scene.settle(failed(lost), delivered(due)) == [False, True]
         assert (await scene.delivery(message)).state is State.DELIVERED
 
-    async def test_what_has_ended_is_not_settled_again(self, scene: Scene) -> None:
+    async def test_a_delivery_that_has_ended_is_not_settled_again(self, scene: Scene) -> None:
         message = await scene.add()
         (due,) = await scene.due()
         await scene.settle(failed(due))
@@ -168,7 +168,7 @@ class SettleContract(Topic):
         assert (await scene.delivery(message)).state is State.FAILED
         assert (await scene.row()).ended == 1
 
-    async def test_what_was_cancelled_on_its_way_stays_cancelled(self, scene: Scene) -> None:
+    async def test_a_delivery_cancelled_in_flight_stays_cancelled(self, scene: Scene) -> None:
         message = await scene.add()
         (due,) = await scene.due()
         assert await scene.store.cancel(scene.application.id, message.id, now=NOON + 2) == 1
@@ -179,7 +179,7 @@ class SettleContract(Topic):
         assert (await scene.row()).ended == 1
 
     @pytest.mark.parametrize("how", ["cancelled", "discarded", "expired"])
-    async def test_what_was_on_its_way_when_its_delivery_ended_is_kept_once(
+    async def test_an_attempt_in_flight_when_its_delivery_ended_is_saved_once(
         self, scene: Scene, how: str
     ) -> None:
         message, beside = await scene.add(), await scene.add()
@@ -197,7 +197,7 @@ class SettleContract(Topic):
         assert len(await scene.store.read(AllAttemptsOf(beside.id))) == 1
         assert await scene.row() == row
 
-    async def test_what_was_not_sent_leaves_nothing_at_a_delivery_that_ended(
+    async def test_a_settlement_without_an_attempt_changes_no_ended_delivery(
         self, scene: Scene
     ) -> None:
         message = await scene.add()
@@ -262,7 +262,7 @@ class SettleContract(Topic):
         assert await scene.store.read(AllAttemptsOf(message.id)) == []
         assert await scene.store.read(Notices()) == []
 
-    async def test_what_was_sent_under_an_earlier_lease_is_not_written_under_the_next(
+    async def test_a_settlement_of_an_earlier_lease_is_not_written_under_the_next(
         self, scene: Scene, later: Later
     ) -> None:
         message = await scene.add()
@@ -291,7 +291,7 @@ class SettleContract(Topic):
         assert (await scene.delivery(message)).state is State.DELIVERED
         assert (await scene.row()).known == KNOWN
 
-    async def test_a_lease_that_ran_out_is_good_until_somebody_takes_the_shard(
+    async def test_an_expired_lease_is_valid_until_another_worker_takes_the_shard(
         self, scene: Scene, later: Later
     ) -> None:
         await scene.add()
@@ -300,7 +300,7 @@ class SettleContract(Topic):
         assert await scene.settle(postponed(due, NOON + 99)) == [True]
         assert await scene.due() == []
 
-    async def test_what_a_server_said_cannot_keep_an_attempt_from_being_written(
+    async def test_an_attempt_is_saved_whatever_characters_its_response_has(
         self, scene: Scene
     ) -> None:
         message = await scene.add()
@@ -310,7 +310,7 @@ class SettleContract(Topic):
         (stored,) = await scene.store.read(AllAttemptsOf(message.id))
         assert (stored.detail, stored.body) == ("odd \ufffd ? text", b"\0\xff")
 
-    async def test_what_a_lane_learned_is_kept(self, scene: Scene) -> None:
+    async def test_the_record_of_a_lane_is_saved(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
         await scene.settle(
             changes=[Change(lane=scene.lane, epoch=scene.lease.epoch, at=NOON, known=KNOWN)]
@@ -319,7 +319,7 @@ class SettleContract(Topic):
         assert (await scene.row(second)).known == Known()
         assert (await scene.row()).endpoint == scene.endpoint
 
-    async def test_a_change_says_only_what_it_says(self, scene: Scene) -> None:
+    async def test_a_change_changes_only_the_fields_that_it_has(self, scene: Scene) -> None:
         await scene.settle(
             changes=[Change(lane=scene.lane, epoch=scene.lease.epoch, at=NOON, known=KNOWN)]
         )
