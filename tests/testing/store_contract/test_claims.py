@@ -31,6 +31,6 @@ def test_a_store_that_takes_any_answer_is_noticed(
 ) -> None:
     name = "test_the_answer_of_a_replaced_holder_is_dropped"
     try_on(ClaimsContract, name)
-    monkeypatch.setattr(MemoryStore, "_held", lambda _, claim: claim)
+    monkeypatch.setattr(MemoryStore, "_unanswered_claim", lambda _, claim: claim)
     with pytest.raises(AssertionError):
         try_on(ClaimsContract, name)

@@ -156,7 +156,8 @@ async def serve() -> None:
     )
     unread = b""
 
-    def hear() -> None:
+    def read_questions() -> None:
+        """Answer the questions that have come; end when standard input closes."""
         nonlocal unread
         data = os.read(sys.stdin.fileno(), 1024)
         if not data:
@@ -165,7 +166,7 @@ async def serve() -> None:
         for question in questions:
             tell(answer(ledger, question.decode()))
 
-    loop.add_reader(sys.stdin.fileno(), hear)
+    loop.add_reader(sys.stdin.fileno(), read_questions)
     tell(server.sockets[0].getsockname()[1])
     await done.wait()
 
