@@ -41,7 +41,7 @@ def poll(look: Callable[[], Any], until: Callable[[Any], bool], timeout: float |
 
 @contextmanager
 def interruptible(text: str) -> Iterator[None]:
-    """Print `words` if waiting is interrupted; they say how to see the result later."""
+    """Print `text`, which says how to see the result later, if waiting is interrupted."""
     try:
         yield
     except (NoServer, ServerRefused):

@@ -139,15 +139,16 @@ def _without_payload(row: Mapping[str, Any]) -> Mapping[str, Any]:
 def remote(command: Callable[Concatenate[Remote, P], T]) -> Callable[P, T]:
     """Add the options that say which server to call, and pass a `Remote` as the first argument."""
 
-    def run(*args: P.args, **options: P.kwargs) -> T:
+    def call_with_remote(*args: P.args, **options: P.kwargs) -> T:
+        """Make the `Remote` from the options, and call the command with it."""
         url, key = options.pop("server"), options.pop("key")
         as_json = bool(options.pop("as_json"))
         if key is None:
             raise NoKey(str(url))
-        called = Remote(Server(str(url), str(key)), as_json=as_json)
-        return command(called, *args, **options)
+        server = Remote(Server(str(url), str(key)), as_json=as_json)
+        return command(server, *args, **options)
 
-    wrapped: Callable[P, T] = update_wrapper(run, command)
+    wrapped: Callable[P, T] = update_wrapper(call_with_remote, command)
     return option_group(config_option, server_option, key_option, json_option)(wrapped)
 
 

@@ -147,7 +147,7 @@ async def check_types(
 ) -> None:
     """Refuse event types that do not exist: the endpoint would never get such a message.
 
-    Event types that the endpoint already `has` may stay, even if they were archived or deleted.
+    Event types in `stored_types` may stay, even if they were archived or deleted.
     """
     new = dict.fromkeys(names or ())
     for name in stored_types or ():

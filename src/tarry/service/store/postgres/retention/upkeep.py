@@ -88,17 +88,17 @@ async def _try_to_write(connection: Connection) -> None:
     await connection.execute(SQL["check"], version)
 
 
-async def _sweep_messages(connection: Connection, over: list[str]) -> int:
+async def _sweep_messages(connection: Connection, candidates: list[str]) -> int:
     """Remove messages that have no live delivery; return the number of rows."""
-    held = await connection.fetch(SQL["sweep_held"], over)
-    if held:
-        live = await connection.fetch(SQL["sweep_live"], [row["id"] for row in held])
+    locked = await connection.fetch(SQL["sweep_held"], candidates)
+    if locked:
+        live = await connection.fetch(SQL["sweep_live"], [row["id"] for row in locked])
         live_ids = {row["id"] for row in live}
-        held = [row for row in held if row["id"] not in live_ids]
-    if not held:
+        locked = [row for row in locked if row["id"] not in live_ids]
+    if not locked:
         return 0
-    messages = [row["id"] for row in held]
-    deliveries = await forget(connection, held)
+    messages = [row["id"] for row in locked]
+    deliveries = await forget(connection, locked)
     attempts = await connection.fetch(SQL["sweep_attempts"], messages)
     await connection.execute(SQL["sweep_gone"], messages)
     return len(messages) + len(deliveries) + len(attempts)

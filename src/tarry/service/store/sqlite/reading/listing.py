@@ -218,6 +218,7 @@ def _in_direction(query: str, cut: Cut) -> str:
 
 
 def _message_bounds(message_filter: MessageFilter) -> Bounds:
+    """Return the filter's values as parameters of a query."""
     types = message_filter.event_types
     return {
         "channel": message_filter.channel,
@@ -227,6 +228,7 @@ def _message_bounds(message_filter: MessageFilter) -> Bounds:
 
 
 def _attempt_bounds(attempt_filter: AttemptFilter) -> Bounds:
+    """Return the filter's values as parameters of a query."""
     return {
         "succeeded": attempt_filter.succeeded,
         "status_class": attempt_filter.status_class,
