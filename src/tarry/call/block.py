@@ -189,6 +189,7 @@ class Attempt:
         return handled
 
     def _enter(self) -> None:
+        """Begin an attempt, and set its scope."""
         if self._state is not State.BEGUN:
             raise TarryError("an attempt is entered once: the loop gives the next one")
         self._state = State.ENTERED
@@ -214,6 +215,7 @@ class Attempt:
         return again and error is not None
 
     def _leave_scope(self) -> None:
+        """Set the scope back to that of the call around."""
         # Set back, not reset by token: a block may end in another context than it began in, and
         # then there may be another call at work, whose scope stays.
         if current.get() is self._effort.scope:

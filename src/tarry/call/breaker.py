@@ -168,6 +168,7 @@ class Breaker(Guard[BreakerState]):
         self._move(core.closed)
 
     def _admit(self, now: float, hooks: tuple[Listener, ...]) -> int:
+        """Let a call through and return its ticket; CircuitOpen if it is refused."""
         ticket: int | None = None
 
         def admit(state: BreakerState) -> BreakerState:

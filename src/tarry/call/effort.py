@@ -173,6 +173,7 @@ class Effort:
         return left_of(self.scope)
 
     def _after_unwanted(self, result: object, outcome: Outcome) -> bool:
+        """Decide after a result that is to be retried; return True if it is to be returned."""
         now = world.clock()
         if self._ticket:
             self._report(verdict_on(outcome))
@@ -221,6 +222,7 @@ class Effort:
         return outcome is not NOT_NAMED and self._plan.policy.attempts != 1
 
     def _judge_result(self, result: object) -> Outcome:
+        """Return a result's outcome: success, failure, or not yet."""
         plan = self._plan
         if plan.on_result is not None and (answer := plan.on_result(result)):
             return answer if isinstance(answer, Failure) else FAILURE
@@ -243,7 +245,7 @@ class Effort:
             if self._plan.breaker is not None:
                 self._error = error
         if stream.listeners or self._plan.hooks:
-            self._tell_failure(decision, outcome, error, now)
+            self._report_failure(decision, outcome, error, now)
         return decision
 
     def _guarded(self, again: Again, outcome: Outcome, now: float) -> Again | GiveUp:
@@ -265,6 +267,7 @@ class Effort:
         return again
 
     def _gave_up(self, decision: GiveUp, result: object, now: float) -> GaveUp:
+        """Return the error for a call that ends without an acceptable result."""
         return GaveUp(
             decision.why,
             attempts=self.attempts,
@@ -296,9 +299,10 @@ class Effort:
         self._tell(Attempted(name, self.attempts, now - self._began_at, SUCCESS, None))
         self._tell(Succeeded(name, self.attempts, now - self.started_at))
 
-    def _tell_failure(
+    def _report_failure(
         self, decision: Decision, outcome: Outcome, error: Exception | None, now: float
     ) -> None:
+        """Report an attempt that failed, and what follows, to the listeners."""
         name, attempts = self._plan.name, self.attempts
         self._tell(Attempted(name, attempts, now - self._began_at, outcome, error))
         if isinstance(decision, Again):

@@ -45,7 +45,7 @@ def async_library() -> ModuleType:
     A caller under asyncio has imported it already, so this function never has to.
     """
     asyncio = sys.modules.get("asyncio")
-    if asyncio is not None and _running(asyncio):
+    if asyncio is not None and _has_running_loop(asyncio):
         return asyncio
     try:
         return import_module("anyio")
@@ -54,7 +54,8 @@ def async_library() -> ModuleType:
         raise TarryError(message) from None
 
 
-def _running(asyncio: ModuleType) -> bool:
+def _has_running_loop(asyncio: ModuleType) -> bool:
+    """Return whether an event loop runs in this thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -35,11 +35,11 @@ def _interruptible() -> Iterator[None]:
 
     If the parent process made this one ignore Ctrl-C, it still does.
     """
-    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if usual:
+    has_default_handler = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if has_default_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
     finally:
-        if usual:
+        if has_default_handler:
             signal.signal(signal.SIGINT, signal.default_int_handler)

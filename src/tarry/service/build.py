@@ -163,17 +163,17 @@ def seals_for(settings: Settings, environment: Mapping[str, str] = os.environ) -
     """Return the sealing keys: from the settings, the environment, or the file by the database."""
     if settings.sealing_keys:
         return Seals.of(settings.sealing_keys)
-    where, text = KEYS, environment.get(KEYS)
+    key_source, text = KEYS, environment.get(KEYS)
     if text is None:
         if scheme(settings.db) != "sqlite":
             wanted = f"one key or more as `tarry seal new` prints them, in {KEYS}"
             raise SettingsError("sealing keys", "nothing", wanted)
-        where = str(key_path(settings.db))
-        text = key_file(Path(where))
+        key_source = str(key_path(settings.db))
+        text = key_file(Path(key_source))
     try:
         return Seals.of(text)
     except SettingsError as error:
-        raise SettingsError(f"sealing keys in {where}", error.value, error.wanted) from None
+        raise SettingsError(f"sealing keys in {key_source}", error.value, error.wanted) from None
 
 
 def key_path(db: str) -> Path:
@@ -184,8 +184,8 @@ def key_path(db: str) -> Path:
 
 async def refuse_lost_keys(settings: Settings, store: Store) -> None:
     """Raise if secrets are sealed but the key file is missing, before a new one is created."""
-    given = settings.sealing_keys or os.environ.get(KEYS)
-    if given is not None or scheme(settings.db) != "sqlite":
+    key_text = settings.sealing_keys or os.environ.get(KEYS)
+    if key_text is not None or scheme(settings.db) != "sqlite":
         return
     path = key_path(settings.db)
     # In this order: another process may just be creating the file and then the first sealed value.

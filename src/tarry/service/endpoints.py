@@ -131,12 +131,12 @@ class Endpoints:
         check_seconds("grace", grace, least=0)
         now, sealed = self._now(), self._sealed(endpoint, secret)
 
-        def rotated(stored: Endpoint) -> Endpoint:
+        def with_new_secret(stored: Endpoint) -> Endpoint:
             secrets = (Secret(sealed), *_old(stored.secrets, now, grace))
             return replace(stored, secrets=secrets, updated_at=now)
 
         return await self.store.change(
-            kinds.Endpoints(endpoint.application), endpoint.id, rotated, noting=self._noting
+            kinds.Endpoints(endpoint.application), endpoint.id, with_new_secret, noting=self._noting
         )
 
     def secret(self, endpoint: Endpoint) -> str:
@@ -152,20 +152,20 @@ class Endpoints:
     ) -> Endpoint:
         """Set some of an endpoint's headers, in any case; None removes a header."""
         now, named = self._now(), {name.lower() for name in headers}
-        added = {name: value for name, value in headers.items() if value is not None}
+        set_headers = {name: value for name, value in headers.items() if value is not None}
         check_headers((name, value or "") for name, value in headers.items())
 
-        def patched(stored: Endpoint) -> Endpoint:
+        def with_headers(stored: Endpoint) -> Endpoint:
             others = {
                 name: value
                 for name, value in self.headers(stored).items()
                 if name.lower() not in named
             }
-            sealed = self._sealed_headers(stored, {**others, **added})
+            sealed = self._sealed_headers(stored, {**others, **set_headers})
             return replace(stored, headers=sealed, updated_at=now)
 
         return await self.store.change(
-            kinds.Endpoints(endpoint.application), endpoint.id, patched, noting=self._noting
+            kinds.Endpoints(endpoint.application), endpoint.id, with_headers, noting=self._noting
         )
 
     async def reseal_endpoints(self) -> int:
@@ -202,14 +202,16 @@ class Endpoints:
         return any(map(self.seals.needs_resealing, sealed))
 
     def _resealed(self, stored: Endpoint) -> Endpoint:
-        def again(sealed: bytes, column: str) -> bytes:
-            where = place(stored, column)
-            return self.seals.seal(self.seals.open(sealed, where), where)
+        """Return an endpoint with its secrets and headers sealed with the newest key."""
+
+        def seal_again(sealed: bytes, column: str) -> bytes:
+            place_of_secret = place(stored, column)
+            return self.seals.seal(self.seals.open(sealed, place_of_secret), place_of_secret)
 
         secrets = tuple(
-            replace(secret, sealed=again(secret.sealed, "secret")) for secret in stored.secrets
+            replace(secret, sealed=seal_again(secret.sealed, "secret")) for secret in stored.secrets
         )
-        headers = None if stored.headers is None else again(stored.headers, "headers")
+        headers = None if stored.headers is None else seal_again(stored.headers, "headers")
         return replace(stored, secrets=secrets, headers=headers)
 
     def _sealed(self, endpoint: Endpoint, secret: str | None) -> bytes:
@@ -217,6 +219,7 @@ class Endpoints:
         return self.seals.seal(checked.encode("ascii"), place(endpoint, "secret"))
 
     def _sealed_headers(self, endpoint: Endpoint, headers: Mapping[str, str]) -> bytes | None:
+        """Check an endpoint's headers and return them sealed; None if there are none."""
         checked = check_headers(headers.items())
         if not checked:
             return None

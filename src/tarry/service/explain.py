@@ -86,7 +86,7 @@ def explain(
         ending = sentence(delivery.state, delivery.reason)
         return Explanation(state=delivery.state, reason=delivery.reason, sentences=(ending, *past))
     scope, pace = _gating(row, origins)
-    reason, goes_at = _waits(delivery, row, pace, now)
+    reason, goes_at = _reason_and_end(delivery, row, pace, now)
     return Explanation(
         state=delivery.state,
         reason=reason,
@@ -118,7 +118,7 @@ def waits(
 ) -> tuple[Reason, float | None]:
     """Return why a live delivery waits, and the next attempt or probe, if that is known."""
     _, pace = _gating(row, origins)
-    return _waits(delivery, row, pace, now)
+    return _reason_and_end(delivery, row, pace, now)
 
 
 def is_overdue(
@@ -214,9 +214,10 @@ def _read(pace: bytes) -> _Pace:
     return msgspec.json.decode(pace, type=_Pace) if pace else _Pace()
 
 
-def _waits(
+def _reason_and_end(
     delivery: Delivery, row: LaneRow, pace: _Pace, now: float
 ) -> tuple[Reason, float | None]:
+    """Return why a live delivery waits, and until when if that is known."""
     if row.endpoint.standing is not Standing.ENABLED:
         return _STANDINGS[row.endpoint.standing], None
     if pace.phase is Phase.OPEN and not _is_for_later(delivery, pace):
@@ -326,12 +327,13 @@ def _overdue(delivery: Delivery, reason: Reason, now: float) -> tuple[str, ...]:
 
 
 def _attempt_sentence(attempt: Attempt) -> str:
+    """Return a sentence about an attempt: response, whether it counted, and what followed."""
     response = attempt.status or attempt.kind or "no response"
     detail = f" ({attempt.detail})" if attempt.detail else ""
     counted = "counted" if attempt.counted else "not counted"
-    then = attempt.decision or attempt.trigger
+    consequence = attempt.decision or attempt.trigger
     at = _instant(attempt.at)
-    return f"Attempt {attempt.number} at {at}: {response}{detail}; {counted}; {then}."
+    return f"Attempt {attempt.number} at {at}: {response}{detail}; {counted}; {consequence}."
 
 
 def _instant(at: float) -> str:

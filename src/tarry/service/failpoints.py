@@ -100,6 +100,7 @@ def arm(text: str | None) -> None:
 
 
 def _pass(name: Name) -> None:
+    """Count a pass of this fail-point, and kill the process at the armed one."""
     global _left  # noqa: PLW0603  as above
     if name == _armed:
         _left -= 1

@@ -95,6 +95,7 @@ def _is_number(value: object) -> bool:
 
 
 def _refuse_unknown(names: Iterable[str], kind: type) -> None:
+    """Raise TypeError if a field does not exist."""
     for field in names:
         if field not in kind.__annotations__:
             fields = ", ".join(kind.__annotations__)

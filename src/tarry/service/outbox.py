@@ -133,6 +133,7 @@ def _is_async(connection: object) -> bool:
 
 
 def _unknown(connection: object, function: str, wanted: str) -> StoreError:
+    """Return the error for a connection of a kind that the function does not accept."""
     kind = type(connection)
     other = "aput" if function == "put" else "put"
     return StoreError(

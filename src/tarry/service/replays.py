@@ -32,7 +32,7 @@ class Replays:
 
         Deliveries that failed and wait for their next attempt are sent earlier.
         """
-        return await self._replay(endpoint, Work.RECOVER, since, until)
+        return await self._add_task(endpoint, Work.RECOVER, since, until)
 
     async def replay_missing(
         self, endpoint: Endpoint, *, since: float, until: float | None = None
@@ -41,7 +41,7 @@ class Replays:
 
         Messages that wait for their `deliver_at`, or that have no payload any more, are left out.
         """
-        return await self._replay(endpoint, Work.REPLAY_MISSING, since, until)
+        return await self._add_task(endpoint, Work.REPLAY_MISSING, since, until)
 
     async def bulk_replay(
         self,
@@ -52,7 +52,7 @@ class Replays:
         until: float | None = None,
     ) -> Task:
         """Deliver messages of the period that match `wanted`, in any state, at a limited rate."""
-        return await self._replay(endpoint, Work.BULK_REPLAY, since, until, wanted)
+        return await self._add_task(endpoint, Work.BULK_REPLAY, since, until, wanted)
 
     async def purge(self, application: Application) -> Task:
         """Delete the payloads of all messages that an application has received until now.
@@ -70,7 +70,7 @@ class Replays:
         )
         return await self.store.add_task(task)
 
-    async def _replay(
+    async def _add_task(
         self,
         endpoint: Endpoint,
         work: Work,
@@ -78,6 +78,7 @@ class Replays:
         until: float | None,
         wanted: ReplayFilter | None = None,
     ) -> Task:
+        """Save a task that sends an endpoint's messages of a period again, and return it."""
         check_seconds("since", since)
         check_seconds("until", until)
         endpoint = await self.store.get(Endpoints(endpoint.application), endpoint.id)

@@ -53,12 +53,12 @@ class PushedClock:
 
     def push(self, seconds: checks.Seconds) -> None:
         """Let this many seconds pass."""
-        self._pass(checks.seconds("seconds", seconds))
+        self._advance(checks.seconds("seconds", seconds))
 
     def sleep(self, seconds: float) -> None:
         """Push the clock by this wait, in place of `time.sleep`."""
         self.slept.append(seconds)
-        self._pass(seconds)
+        self._advance(seconds)
 
     async def asleep(self, seconds: float) -> None:
         """Let other tasks run until this one is the next to wake, then push the clock that far."""
@@ -68,7 +68,8 @@ class PushedClock:
         with self._pushing:
             self._now = max(self._now, due_at)
 
-    def _pass(self, seconds: float) -> None:
+    def _advance(self, seconds: float) -> None:
+        """Move the clock on."""
         with self._pushing:
             self._now += seconds
 

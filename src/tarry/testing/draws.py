@@ -50,16 +50,17 @@ def scripted_draws(draws: Iterable[float]) -> AbstractContextManager[Script]:
 
     A wait uses one draw, and so does a breaker that opens.
     """
-    return _drawing(Script(draws))
+    return _replace_draws(Script(draws))
 
 
 def seeded_draws(seed: Seed) -> AbstractContextManager[Draw]:
     """Run a block with the draws of this seed, the same as in `policy.waits(seed=...)`."""
-    return _drawing(Random(seed).random)  # noqa: S311  jitter, not secrets
+    return _replace_draws(Random(seed).random)  # noqa: S311  jitter, not secrets
 
 
 @contextmanager
-def _drawing(draw: AnyDraw) -> Iterator[AnyDraw]:
+def _replace_draws(draw: AnyDraw) -> Iterator[AnyDraw]:
+    """Let the library draw its random numbers from `draw` for a while."""
     before = world.draw
     world.draw = draw
     try:

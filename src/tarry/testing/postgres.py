@@ -78,7 +78,7 @@ class Cluster:
 
     def stop(self) -> None:
         """Shut the server down properly; open connections are closed."""
-        self._end(signal.SIGINT)
+        self._stop_server(signal.SIGINT)
 
     def kill(self) -> None:
         """Kill all processes at once, as a crash of the machine would."""
@@ -106,7 +106,7 @@ class Cluster:
     def close(self) -> None:
         """End the server, whatever its state is, and delete the data."""
         if self._server is not None:
-            self._end(signal.SIGQUIT)
+            self._stop_server(signal.SIGQUIT)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
@@ -114,11 +114,13 @@ class Cluster:
         return self.folder / "data"
 
     def _running(self) -> subprocess.Popen[bytes]:
+        """Return the server's process; TarryError if it does not run."""
         if self._server is None:
             raise TarryError("the PostgreSQL cluster is not running: start() it first")
         return self._server
 
-    def _end(self, end_signal: signal.Signals) -> None:
+    def _stop_server(self, end_signal: signal.Signals) -> None:
+        """Send the server this signal and wait for its end; kill it if that takes too long."""
         server = self._running()
         self.resume()
         _send(end_signal, [server.pid])
@@ -241,10 +243,12 @@ def _start(command: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _family(pid: int) -> list[int]:
+    """Return the ids of a process and its children."""
     return [pid, *_children(pid)]
 
 
 def _children(pid: int) -> list[int]:
+    """Return the ids of a process's child processes."""
     with suppress(FileNotFoundError, ProcessLookupError):
         return [
             int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()

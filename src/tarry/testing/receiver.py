@@ -136,7 +136,7 @@ class Receiver:
         status, delay = self._status_and_delay(at)
         self.statuses[status] += 1
         if self._record or self._log:
-            self._note(at, request, status)
+            self._record_arrival(at, request, status)
         if status is None:
             return
         if delay > 0:
@@ -145,6 +145,7 @@ class Receiver:
             connection.answer(status)
 
     def _status_and_delay(self, at: float) -> tuple[int | None, float]:
+        """Return the status to answer now, None for no answer, and the answer's delay."""
         if self._down is not None:
             return (self._down if isinstance(self._down, int) else None), self.latency
         if self._script:
@@ -155,7 +156,8 @@ class Receiver:
             return OVERLOADED, 0.0
         return OK, self.latency + self._endpoint.delay(at)
 
-    def _note(self, at: float, request: Request, status: int | None) -> None:
+    def _record_arrival(self, at: float, request: Request, status: int | None) -> None:
+        """Record a request and its status, in memory and in the log file."""
         message = request.header("webhook-id") or request.header("svix-id")
         number = request.header("webhook-attempt")
         attempt = int(number) if number.isdecimal() else 0
@@ -188,6 +190,7 @@ class Receiver:
             runner.run(self._serve())
 
     async def _serve(self) -> None:
+        """Reserve the port, listen, and wait until the receiver is closed."""
         self._loop = asyncio.get_running_loop()
         self._closing = asyncio.Event()
         with socket.socket() as reservation:  # reserves the port even while the receiver is down
@@ -203,6 +206,7 @@ class Receiver:
                 await self._until_closed()
 
     async def _until_closed(self) -> None:
+        """Write the log now and then until the receiver is closed; then stop listening."""
         flushing = self._loop.create_task(self._flush())
         await self._closing.wait()
         flushing.cancel()
@@ -269,6 +273,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _parser() -> ArgumentParser:
+    """Return the parser of the command line's options."""
     parser = ArgumentParser(prog="python -m tarry.testing.receiver")
     add = parser.add_argument
     add("--port", type=int, default=0, help="where to listen; 0 chooses a free one")

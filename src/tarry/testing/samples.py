@@ -31,38 +31,38 @@ def new_id(prefix: str) -> str:
 
 def an_application(**values: Any) -> Application:  # noqa: ANN401  any fields
     """Return an application in `ENVIRONMENT`."""
-    usual = {
+    defaults = {
         "id": new_id(APPLICATION),
         "environment": ENVIRONMENT,
         "name": "Acme",
         "created_at": NOON,
         "updated_at": NOON,
     }
-    return Application(**{**usual, **values})
+    return Application(**{**defaults, **values})
 
 
 def an_endpoint(application: str | Application, **values: Any) -> Endpoint:  # noqa: ANN401  likewise
     """Return an endpoint of an application that gets every message."""
-    usual = {
+    defaults = {
         "id": new_id(ENDPOINT),
         "application": _id(application),
         "url": "https://hooks.example/in",
         "created_at": NOON,
         "updated_at": NOON,
     }
-    return Endpoint(**{**usual, **values})
+    return Endpoint(**{**defaults, **values})
 
 
 def a_message(application: str | Application, **values: Any) -> Message:  # noqa: ANN401  likewise
     """Return a message to the endpoints of an application."""
-    usual = {
+    defaults = {
         "id": new_id(MESSAGE),
         "application": _id(application),
         "event_type": "invoice.paid",
         "payload": b'{"total": 12}',
         "accepted_at": NOON,
     }
-    return Message(**{**usual, **values})
+    return Message(**{**defaults, **values})
 
 
 def new_message(
@@ -78,7 +78,7 @@ def new_message(
 
 def a_due(**values: Any) -> Due:  # noqa: ANN401  likewise
     """Return a delivery that may be sent, as a store returns it."""
-    usual = {
+    defaults = {
         "lane": 1,
         "seq": 1,
         "stream": Stream.READY,
@@ -87,12 +87,12 @@ def a_due(**values: Any) -> Due:  # noqa: ANN401  likewise
         "payload": b'{"total": 12}',
         "accepted_at": NOON,
     }
-    return Due(**{**usual, **values})
+    return Due(**{**defaults, **values})
 
 
 def an_attempt(due: Due, **values: Any) -> Attempt:  # noqa: ANN401  likewise
     """Return the next attempt of a fetched delivery; by default it met a server error."""
-    usual = {
+    defaults = {
         "id": new_id(ATTEMPT),
         "lane": due.lane,
         "message": due.message,
@@ -103,12 +103,12 @@ def an_attempt(due: Due, **values: Any) -> Attempt:  # noqa: ANN401  likewise
         "status": 500,
         "kind": "server error",
     }
-    return Attempt(**{**usual, **values})
+    return Attempt(**{**defaults, **values})
 
 
 def delivered(due: Due, **values: Any) -> Settlement:  # noqa: ANN401  likewise
     """Settle a fetched delivery as delivered, under the first lease of its shard."""
-    usual = {
+    defaults = {
         "lane": due.lane,
         "epoch": 1,
         "seq": due.seq,
@@ -120,12 +120,12 @@ def delivered(due: Due, **values: Any) -> Settlement:  # noqa: ANN401  likewise
         "ended_at": NOON,
         "attempt": an_attempt(due, status=204, kind=None),
     }
-    return Settlement(**{**usual, **values})
+    return Settlement(**{**defaults, **values})
 
 
 def postponed(due: Due, due_at: float, **values: Any) -> Settlement:  # noqa: ANN401  likewise
     """Settle a fetched delivery as failed for now: it waits until `due_at`."""
-    usual = {
+    defaults = {
         "state": State.WAITING,
         "reason": Reason.BACKOFF,
         "due_at": due_at,
@@ -133,30 +133,30 @@ def postponed(due: Due, due_at: float, **values: Any) -> Settlement:  # noqa: AN
         "ended_at": None,
         "attempt": an_attempt(due),
     }
-    return delivered(due, **{**usual, **values})
+    return delivered(due, **{**defaults, **values})
 
 
 def put_back(due: Due, **values: Any) -> Settlement:  # noqa: ANN401  likewise
     """Settle a fetched delivery that met a lane that is down: ready again, attempt not counted."""
-    usual = {
+    defaults = {
         "state": State.READY,
         "reason": Reason.LANE_OPEN,
         "attempts": due.attempts,
         "ended_at": None,
         "attempt": an_attempt(due, counted=False),
     }
-    return delivered(due, **{**usual, **values})
+    return delivered(due, **{**defaults, **values})
 
 
 def failed(due: Due, **values: Any) -> Settlement:  # noqa: ANN401  likewise
     """Settle a fetched delivery as permanently failed."""
-    usual = {"state": State.FAILED, "reason": Reason.EXHAUSTED, "attempt": an_attempt(due)}
-    return delivered(due, **{**usual, **values})
+    defaults = {"state": State.FAILED, "reason": Reason.EXHAUSTED, "attempt": an_attempt(due)}
+    return delivered(due, **{**defaults, **values})
 
 
 def a_notice(endpoint: Endpoint, **values: Any) -> Notice:  # noqa: ANN401  likewise
     """Return a notice to the owner of an endpoint."""
-    usual = {
+    defaults = {
         "id": new_id("notice_"),
         "application": endpoint.application,
         "endpoint": endpoint.id,
@@ -164,12 +164,12 @@ def a_notice(endpoint: Endpoint, **values: Any) -> Notice:  # noqa: ANN401  like
         "facts": {"share": 0.5, "failures": 7, "since": None, "url": endpoint.url},
         "at": NOON,
     }
-    return Notice(**{**usual, **values})
+    return Notice(**{**defaults, **values})
 
 
 def a_task(endpoint: Endpoint, work: Work, **values: Any) -> Task:  # noqa: ANN401  likewise
     """Return a task for the lane of an endpoint, which must have one."""
-    usual = {
+    defaults = {
         "id": new_id(TASK),
         "work": work,
         "environment": ENVIRONMENT,
@@ -178,36 +178,36 @@ def a_task(endpoint: Endpoint, work: Work, **values: Any) -> Task:  # noqa: ANN4
         "lane": endpoint.lane,
         "created_at": NOON,
     }
-    return Task(**{**usual, **values})
+    return Task(**{**defaults, **values})
 
 
 def an_event_type(name: str, **values: Any) -> EventType:  # noqa: ANN401  likewise
     """Return an event type of `ENVIRONMENT`."""
-    usual = {
+    defaults = {
         "environment": ENVIRONMENT,
         "name": name,
         "description": "Somebody paid",
         "created_at": NOON,
         "updated_at": NOON,
     }
-    return EventType(**{**usual, **values})
+    return EventType(**{**defaults, **values})
 
 
 def a_key(**values: Any) -> Key:  # noqa: ANN401  likewise
     """Return an API key to `ENVIRONMENT`."""
     key_id = new_id("key_")
-    usual = {
+    defaults = {
         "id": key_id,
         "environment": ENVIRONMENT,
         "hash": key_id.encode(),
         "created_at": NOON,
     }
-    return Key(**{**usual, **values})
+    return Key(**{**defaults, **values})
 
 
 def a_claim(holder: str, **values: Any) -> Claim:  # noqa: ANN401  likewise
     """Return a claim of the request `order-1` that came at noon, held for ten seconds."""
-    usual = {
+    defaults = {
         "environment": ENVIRONMENT,
         "key": "order-1",
         "fingerprint": b"\x00\xff",
@@ -215,7 +215,7 @@ def a_claim(holder: str, **values: Any) -> Claim:  # noqa: ANN401  likewise
         "holder": holder,
         "until": NOON + 10,
     }
-    return Claim(**{**usual, **values})
+    return Claim(**{**defaults, **values})
 
 
 def _id(application: str | Application) -> str:

@@ -44,20 +44,21 @@ class Shaky:
             return attribute
 
         async def shaky_call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  any arguments
-            return await self._call(name, attribute, *args, **kwargs)
+            return await self._call_shakily(name, attribute, *args, **kwargs)
 
         return shaky_call
 
-    async def _call(
+    async def _call_shakily(
         self,
         name: str,
         step: Callable[..., Awaitable[Any]],
         *args: Any,  # noqa: ANN401  any arguments
         **kwargs: Any,  # noqa: ANN401  likewise
     ) -> Any:  # noqa: ANN401  any result
+        """Call a method of the store after a delay; it may fail before or after it took effect."""
         self.calls += 1
         await self._wait()
-        self._check(name)
+        self._fail_if_away(name)
         answer = await step(*args, **kwargs)
         if self.forgets:
             raise StoreUnavailable(f"{name}: the connection was lost")
@@ -68,7 +69,8 @@ class Shaky:
         await asyncio.sleep(self._latency() / 2)
         await self._free.wait()
 
-    def _check(self, name: str) -> None:
+    def _fail_if_away(self, name: str) -> None:
+        """Raise StoreUnavailable while the store is away."""
         if self.away:
             raise StoreUnavailable(f"{name}: the store cannot be reached")
 

@@ -22,6 +22,7 @@ class _Jumping(selectors.SelectSelector):
         self.now = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Return the events that are there; if there are none, move the clock on instead."""
         events = super().select(0)
         if not events:
             if timeout is None:

@@ -79,9 +79,10 @@ class ScriptedSender:
         self.sent.append(Sent(self._now(), request.target.host, message, answer))
         self.in_air += 1
         self.most_in_air = max(self.in_air, self.most_in_air)
-        asyncio.get_running_loop().call_later(answer.took, self._land, answer, done)
+        asyncio.get_running_loop().call_later(answer.took, self._arrive, answer, done)
 
-    def _land(self, answer: Answer, done: Callable[[Answer], None]) -> None:
+    def _arrive(self, answer: Answer, done: Callable[[Answer], None]) -> None:
+        """Count the request as no longer in flight, and pass the answer on."""
         self.in_air -= 1
         done(answer)
 

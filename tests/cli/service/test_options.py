@@ -161,14 +161,14 @@ def test_who_is_told_twice_hurries_and_says_so_once(capsys: pytest.CaptureFixtur
     async def tell() -> list[str]:
         calls: list[str] = []
         signals = StopSignals()
-        signals.begun()
-        signals.then(lambda: calls.append("before"))
+        signals.end_of_start()
+        signals.on_second_signal(lambda: calls.append("before"))
         signals()
         assert signals.stop.is_set()
         assert not signals.hurry.is_set()
         signals()
         assert signals.hurry.is_set()
-        signals.then(lambda: calls.append("after"))
+        signals.on_second_signal(lambda: calls.append("after"))
         signals()
         return calls
 

@@ -29,7 +29,7 @@ def test_a_page_that_is_too_long_is_noticed(try_on: Try) -> None:
 
 
 def test_a_filter_that_takes_all_is_noticed(try_on: Try, monkeypatch: pytest.MonkeyPatch) -> None:
-    test = "test_attempts_are_chosen_by_what_came_of_them_and_their_messages"
+    test = "test_attempts_are_filtered_by_their_outcomes_and_messages"
     try_on(AttemptsContract, test)
     monkeypatch.setattr(AttemptFilter, "fits", lambda *_: True)
     with pytest.raises(AssertionError):
@@ -56,7 +56,7 @@ def test_a_store_that_keeps_what_it_should_forget_is_noticed(try_on: Try) -> Non
         async def _expunge_attempt(self, message: str, attempt: str) -> None:
             await self._attempt(message, attempt)
 
-    test = "test_what_an_endpoint_answered_can_be_forgotten"
+    test = "test_the_stored_response_of_an_attempt_can_be_expunged"
     try_on(AttemptsContract, test)
     with pytest.raises(AssertionError):
         try_on(AttemptsContract, test, Keeps)

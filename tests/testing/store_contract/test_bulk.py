@@ -14,7 +14,7 @@ Try = Callable[..., None]
 def test_a_store_that_replays_what_is_not_wanted_is_noticed(
     try_on: Try, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = "test_messages_are_replayed_by_what_became_of_them"
+    name = "test_messages_are_replayed_by_the_state_of_their_deliveries"
     parameters = {"fate": Fate.FAIL, "replayed": {"failed"}}
     try_on(BulkContract, name, **parameters)
     monkeypatch.setattr(ReplayFilter, "fits", lambda *_: True)

@@ -20,7 +20,7 @@ class Forgetful(MemoryStore):
 
 
 def test_a_store_that_gives_a_key_to_everybody_is_noticed(try_on: Try) -> None:
-    name = "test_of_many_who_come_at_once_one_gets_it"
+    name = "test_of_concurrent_claims_of_a_key_one_succeeds"
     try_on(ClaimsContract, name)
     with pytest.raises(AssertionError):
         try_on(ClaimsContract, name, Forgetful)
@@ -29,8 +29,8 @@ def test_a_store_that_gives_a_key_to_everybody_is_noticed(try_on: Try) -> None:
 def test_a_store_that_takes_any_answer_is_noticed(
     try_on: Try, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = "test_an_answer_of_one_who_was_replaced_is_dropped"
+    name = "test_the_answer_of_a_replaced_holder_is_dropped"
     try_on(ClaimsContract, name)
-    monkeypatch.setattr(MemoryStore, "_held", lambda _, claim: claim)
+    monkeypatch.setattr(MemoryStore, "_unanswered_claim", lambda _, claim: claim)
     with pytest.raises(AssertionError):
         try_on(ClaimsContract, name)

@@ -39,7 +39,7 @@ class RestsLate(MemoryStore):
 @pytest.mark.parametrize(
     ("wrong", "test"),
     [
-        (TellsMany, "test_a_wake_up_is_told_to_one_of_many"),
+        (TellsMany, "test_of_concurrent_readers_one_gets_a_wake_up"),
         (RestsLate, "test_no_lane_goes_to_rest_with_a_delivery"),
     ],
 )

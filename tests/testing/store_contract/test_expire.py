@@ -22,7 +22,7 @@ def test_a_store_to_which_the_scheduled_is_old_is_noticed(
     def old_at_birth(message: Message, lane: Lane) -> Delivery:
         return replace(create(message, lane), accepted_at=message.accepted_at)
 
-    try_on(ExpireContract, "test_what_is_scheduled_ages_from_its_time_on")
+    try_on(ExpireContract, "test_scheduled_deliveries_age_from_their_due_time_on")
     monkeypatch.setattr(ingest, "_delivery", old_at_birth)
     with pytest.raises(AssertionError):
-        try_on(ExpireContract, "test_what_is_scheduled_ages_from_its_time_on")
+        try_on(ExpireContract, "test_scheduled_deliveries_age_from_their_due_time_on")

@@ -13,9 +13,7 @@ Try = Callable[..., None]
 def test_a_store_that_renews_a_lease_after_somebody_took_the_shard_is_noticed(
     try_on: Try, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    try_on(LeaseContract, "test_a_lease_that_ran_out_can_be_renewed_until_somebody_takes_the_shard")
+    try_on(LeaseContract, "test_an_expired_lease_can_be_renewed_until_its_shard_is_taken")
     monkeypatch.setattr(Data, "holds", lambda *_: True)
     with pytest.raises(AssertionError):
-        try_on(
-            LeaseContract, "test_a_lease_that_ran_out_can_be_renewed_until_somebody_takes_the_shard"
-        )
+        try_on(LeaseContract, "test_an_expired_lease_can_be_renewed_until_its_shard_is_taken")

@@ -49,7 +49,7 @@ def test_a_page_that_is_cut_wrongly_is_noticed(
     [
         "test_messages_are_chosen_by_channel_tag_and_type_of_event",
         "test_a_word_is_looked_for_as_it_is_and_whole",
-        "test_what_fits_is_found_however_far_away_it_is",
+        "test_matching_messages_are_found_behind_many_that_do_not_match",
     ],
 )
 def test_a_filter_that_takes_all_is_noticed(

@@ -12,7 +12,7 @@ from tarry.testing.store_contract.looks import LooksContract
 
 Try = Callable[..., None]
 
-TEST = "test_what_is_wanted_of_messages_is_found_look_by_look"
+TEST = "test_matching_messages_are_found_page_by_page"
 
 
 class Endless(MemoryStore):

@@ -15,28 +15,30 @@ Try = Callable[..., None]
 class Chatty(MemoryStore):
     """Sends a notice again when it is saved again."""
 
-    def _note(self, noting: Noting | None, before: Endpoint | None, after: Endpoint) -> None:
+    def _save_notices(
+        self, noting: Noting | None, before: Endpoint | None, after: Endpoint
+    ) -> None:
         self._data.sent.clear()
-        super()._note(noting, before, after)
+        super()._save_notices(noting, before, after)
 
 
 class Hasty(MemoryStore):
     """Saves the notice before the change, which may be refused."""
 
     async def _put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
-        self._note(noting, None, endpoint)
+        self._save_notices(noting, None, endpoint)
         return await super()._put_endpoint(endpoint)
 
 
 def test_a_store_that_tells_twice_is_noticed(try_on: Try) -> None:
-    name = "test_what_is_put_on_record_once_more_was_told_all_the_same"
+    name = "test_a_notice_that_is_saved_again_stays_marked_as_sent"
     try_on(NoticesContract, name)
     with pytest.raises(AssertionError):
         try_on(NoticesContract, name, Chatty)
 
 
 def test_a_store_that_tells_of_what_it_refused_is_noticed(try_on: Try) -> None:
-    name = "test_nothing_is_told_of_what_was_refused"
+    name = "test_a_refused_change_saves_no_notice"
     try_on(NoticesContract, name)
     with pytest.raises(AssertionError):
         try_on(NoticesContract, name, Hasty)

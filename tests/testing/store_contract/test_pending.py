@@ -34,7 +34,7 @@ def test_a_store_without_turns_is_noticed(try_on: Try, test: str) -> None:
 @pytest.mark.parametrize(
     "test",
     [
-        "test_an_endpoint_has_only_so_many_replays_pending",
+        "test_the_pending_replays_of_an_endpoint_are_limited",
         "test_of_equal_replays_that_come_at_once_one_is_added",
     ],
 )

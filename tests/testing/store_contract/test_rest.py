@@ -22,6 +22,6 @@ def test_a_store_that_lets_busy_lanes_rest_is_noticed(
 
 def test_a_store_that_wakes_nobody_is_noticed(try_on: Try, monkeypatch: pytest.MonkeyPatch) -> None:
     try_on(RestContract, "test_a_delivery_wakes_a_lane_at_rest_once")
-    monkeypatch.setattr(Data, "stir", lambda *_: None)
+    monkeypatch.setattr(Data, "wake_if_resting", lambda *_: None)
     with pytest.raises(AssertionError):
         try_on(RestContract, "test_a_delivery_wakes_a_lane_at_rest_once")

@@ -13,7 +13,9 @@ Try = Callable[..., None]
 def test_a_store_that_sweeps_what_waits_is_noticed(
     try_on: Try, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    try_on(SweepContract, "test_what_is_still_to_be_sent_stays", retention=MESSAGES)
+    try_on(SweepContract, "test_messages_with_live_deliveries_are_not_swept", retention=MESSAGES)
     monkeypatch.setattr(Data, "has_ended", lambda *_: True)
     with pytest.raises(AssertionError):
-        try_on(SweepContract, "test_what_is_still_to_be_sent_stays", retention=MESSAGES)
+        try_on(
+            SweepContract, "test_messages_with_live_deliveries_are_not_swept", retention=MESSAGES
+        )

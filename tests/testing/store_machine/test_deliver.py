@@ -58,9 +58,9 @@ def test_what_is_sent_is_settled(play: StoreMachine, ending: str, state: State) 
 def test_what_is_resent_where_it_never_was_is_there(
     play: StoreMachine, ending: str, state: State
 ) -> None:
-    play.put_an_endpoint(of=0, uid=None, wants=None, listens=None, sealed=False)
+    play.put_an_endpoint(application_index=0, uid=None, wants=None, listens=None, sealed=False)
     late = len(play.endpoints) - 1
-    play.resend_a_message(which=0, where=late)
+    play.resend_a_message(which=0, endpoint_index=late)
     play.send(worker=ONE, which=[late], stream=Stream.RESEND, limit=5, ending=(ending, 1.0))
     counts = play.ask(
         lambda side: side.store.counts(side.to_store(Lane(play.endpoints[late].lane)))
@@ -108,7 +108,7 @@ def test_lanes_age_change_and_rest(play: StoreMachine) -> None:
 
 def test_shards_are_kept_and_given_back(play: StoreMachine) -> None:
     play.renew(worker=ONE, length=LEASE_LENGTH)
-    play.release(worker=ONE, all_of_it=True)
+    play.release(worker=ONE, all_shards=True)
     play.lease(worker=OTHER)
     assert play.applications[0].shard in play.leases[OTHER]
     play.fetch(which=[0], stream=Stream.READY, limit=5, at=0.0)

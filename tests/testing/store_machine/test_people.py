@@ -35,12 +35,12 @@ def test_what_is_there_is_changed_and_taken_away(machine: Machine) -> None:
     play.let_time_pass(seconds=5.0)
     play.change_an_endpoint(which=0, uid="two", standing=Standing.DELETED)
     play.change_an_application(which=1, uid=None, rate=2.5)
-    play.resend_a_message(which=0, where=1)
-    play.cancel_a_message(of=0, which=0)
-    play.expunge_a_message(of=0, which=0)
+    play.resend_a_message(which=0, endpoint_index=1)
+    play.cancel_a_message(application_index=0, which=0)
+    play.expunge_a_message(application_index=0, which=0)
     play.add_a_task(which=1, work=Work.RECOVER, since=1.0, until=None)
     assert len(play.tasks) == 1
-    play.delete_an_application(which=1, sure=True)
+    play.delete_an_application(which=1, is_chosen=True)
     play.sweep(payloads=0.0, expired=0.0, messages=0.0, keys=0.0, notices=0.0)
     application_id = play.applications[0].id
     page = play.ask(lambda side: side.store.page(Messages(application_id, MessageFilter()), Cut()))
@@ -54,6 +54,6 @@ def test_there_are_never_many_applications_or_endpoints(machine: Machine) -> Non
     play.begin(new=[PLAIN])
     for _ in range(MOST_OF_EACH + 1):
         play.put_an_application(uid=None)
-        play.put_an_endpoint(of=0, uid=None, wants=None, listens=None, sealed=True)
+        play.put_an_endpoint(application_index=0, uid=None, wants=None, listens=None, sealed=True)
     assert (len(play.applications), len(play.endpoints)) == (MOST_OF_EACH, MOST_OF_EACH)
     play.teardown()

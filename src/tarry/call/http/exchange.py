@@ -128,7 +128,7 @@ class Exchange:
         self._inside = attempt_number() > 0
 
     def plan(self) -> Plan:
-        """Return the adapter's plan with this request's own rules for what is retried."""
+        """Return the adapter's plan with this request's own rules about retries."""
         return self._terms.plan.replace(
             judge=self.failure_of_error, on_result=self.failure_of_response
         )
@@ -196,6 +196,7 @@ def incoming(headers: Headers) -> Iterator[None]:
 
 
 def _attempt_in(headers: Headers) -> int | None:
+    """Return the number in a request's header of attempts; None if it has none."""
     for name, value in headers.items():
         if name.lower() == ATTEMPT_HEADER:
             match = _NUMBER.fullmatch(value)

@@ -48,6 +48,7 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _kind_by_cause(chain: Iterable[BaseException]) -> Kind | None:
+    """Return the kind of failure by its cause: DNS, TLS, or None."""
     for cause in chain:
         if isinstance(cause, socket.gaierror):
             return Kind.DNS

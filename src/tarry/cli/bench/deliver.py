@@ -106,12 +106,12 @@ async def deliver(  # noqa: PLR0913  one argument per option
 @contextmanager
 def sealing() -> Iterator[None]:
     """Make all processes of a run use the same sealing keys, unless the environment has some."""
-    had = "TARRY_SEALING_KEYS" in os.environ
+    had_keys = "TARRY_SEALING_KEYS" in os.environ
     os.environ.setdefault("TARRY_SEALING_KEYS", KEYS)
     try:
         yield
     finally:
-        if not had:
+        if not had_keys:
             del os.environ["TARRY_SEALING_KEYS"]
 
 
@@ -138,18 +138,20 @@ async def measure(
                 )
                 for number in range(rounds)
             ]
-            rows.append(_best(_name(db, count), drains, floor))
+            rows.append(_best_row(_name(db, count), drains, floor))
     return rows
 
 
 def _name(db: str | None, workers: int) -> str:
+    """Return what the table calls this way of delivering."""
     store = (db or "sqlite").partition(":")[0]
     if not workers:
         return f"tarry in this process, {store}"
     return f"tarry, {workers} worker process{'es' if workers > 1 else ''}, {store}"
 
 
-def _best(label: str, drains: "Sequence[Drained]", floor: float) -> Row:
+def _best_row(label: str, drains: "Sequence[Drained]", floor: float) -> Row:
+    """Return the table's row of the fastest round, with what all rounds lost or sent twice."""
     best = max(drains, key=lambda drained: drained.delivered_per_second)
     return Row(
         label,

@@ -93,6 +93,7 @@ async def open_unused(db: str) -> AsyncIterator[Hooks]:
 
 
 async def _refuse_used(hooks: Hooks) -> None:
+    """Raise SettingsError if the database has applications that no benchmark created."""
     for environment in await hooks.store.read(Environments()):
         page = await hooks.store.page(Applications(environment.id), Cut(limit=250))
         for application in page.entries:
@@ -103,6 +104,7 @@ async def _refuse_used(hooks: Hooks) -> None:
 async def _endpoints(
     hooks: Hooks, url: str, applications: int
 ) -> list[tuple[Application, Endpoint]]:
+    """Create applications with one endpoint each."""
     names = [f"bench-{os.getpid()}-{time.time_ns()}-{number}" for number in range(applications)]
     apps = [await hooks.application(name) for name in names]
     return [(app, await hooks.add_endpoint(app, url)) for app in apps]

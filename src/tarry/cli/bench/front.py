@@ -63,7 +63,7 @@ async def main(target: str, deliver_to: str | None = None) -> None:
     """Serve until standard input closes; the first line of output is the URL."""
     if target in {"echo", "starlette"}:
         async with serving(echo if target == "echo" else starlette_echo(), ANYWHERE) as url:
-            await _until_closed(url)
+            await _wait_until_closed(url)
         return
     async with open_unused(target) as hooks, AsyncExitStack() as opened:
         if deliver_to is None:
@@ -73,7 +73,7 @@ async def main(target: str, deliver_to: str | None = None) -> None:
             await opened.enter_async_context(hooks.dispatching())
         async with serving(await make_api(hooks, KEY), ANYWHERE) as url:
             with seldom_collected():  # as in `tarry serve`
-                await _until_closed(url)
+                await _wait_until_closed(url)
 
 
 async def _endpoint(hooks: Hooks, url: str, standing: Standing) -> None:
@@ -82,7 +82,8 @@ async def _endpoint(hooks: Hooks, url: str, standing: Standing) -> None:
         await hooks.add_endpoint(application, url, standing=standing)
 
 
-async def _until_closed(url: str) -> None:
+async def _wait_until_closed(url: str) -> None:
+    """Print the server's URL, and wait until standard input closes."""
     sys.stdout.write(f"{url}\n")
     sys.stdout.flush()
     await asyncio.to_thread(sys.stdin.read)

@@ -237,6 +237,7 @@ def _request(url: str, batch: int) -> bytes:
 
 
 def _show(rows: list[Row]) -> None:
+    """Print the results as a table."""
     table = Table("", "messages/s", "to the floor", "p50 ms", "p99 ms", "CPU µs")
     for row in rows:
         ratio = "" if row.to_floor is None else f"{row.to_floor:.2f} x"

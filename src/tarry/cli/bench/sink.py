@@ -61,19 +61,19 @@ class Sink:
             stdout=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C is meant for the measuring process
         )
-        self.url = f"http://127.0.0.1:{self._answer(int)}/"
+        self.url = f"http://127.0.0.1:{self._read_answer(int)}/"
 
     def arrivals(self) -> int:
         """Return how many requests have arrived; this is fast."""
-        return self._question("arrivals", int)
+        return self._ask("arrivals", int)
 
     def report(self, *, buckets: bool = False) -> Report:
         """Return all figures; for a million requests this takes the sink a second."""
-        return self._question("buckets" if buckets else "report", Report)
+        return self._ask("buckets" if buckets else "report", Report)
 
     def reset(self) -> None:
         """Forget all arrivals so far."""
-        self._question("reset", int)
+        self._ask("reset", int)
 
     def close(self) -> None:
         """Stop the sink process."""
@@ -91,13 +91,15 @@ class Sink:
     ) -> None:
         self.close()
 
-    def _question(self, question: str, kind: type[Kind]) -> Kind:
+    def _ask(self, question: str, kind: type[Kind]) -> Kind:
+        """Send the process a question, and return its answer."""
         questions = cast("IO[bytes]", self._process.stdin)
         questions.write(f"{question}\n".encode())
         questions.flush()
-        return self._answer(kind)
+        return self._read_answer(kind)
 
-    def _answer(self, kind: type[Kind]) -> Kind:
+    def _read_answer(self, kind: type[Kind]) -> Kind:
+        """Read the process's answer to a question."""
         line = cast("IO[bytes]", self._process.stdout).readline()
         return msgspec.json.decode(line, type=kind)
 
@@ -154,7 +156,8 @@ async def serve() -> None:
     )
     unread = b""
 
-    def hear() -> None:
+    def read_questions() -> None:
+        """Answer the questions that have come; end when standard input closes."""
         nonlocal unread
         data = os.read(sys.stdin.fileno(), 1024)
         if not data:
@@ -163,7 +166,7 @@ async def serve() -> None:
         for question in questions:
             tell(answer(ledger, question.decode()))
 
-    loop.add_reader(sys.stdin.fileno(), hear)
+    loop.add_reader(sys.stdin.fileno(), read_questions)
     tell(server.sockets[0].getsockname()[1])
     await done.wait()
 

@@ -179,6 +179,7 @@ class Server:
     def _pages(
         self, *path: str, most: int | None, **query: object
     ) -> Iterator[tuple[Answer, dict[str, Any]]]:
+        """Request the pages of a list, up to `most` items; yield each response and its JSON."""
         remaining, mark = most, None
         while remaining is None or remaining > 0:
             limit = PAGE if remaining is None else min(PAGE, remaining)
@@ -209,7 +210,7 @@ class Server:
         def attempt() -> Answer:
             number = exchange.begin()
             numbered = sent_headers if number is None else {**sent_headers, ATTEMPT_HEADER: number}
-            return self._once(method, self._prefix + target, numbered, body)
+            return self._request_once(method, self._prefix + target, numbered, body)
 
         try:
             return sync.retry_call(exchange.plan(), attempt)()
@@ -218,9 +219,10 @@ class Server:
                 f"{self.url} cannot be reached: {connection_error_text(error)}"
             ) from error
 
-    def _once(
+    def _request_once(
         self, method: str, target: str, headers: dict[str, str], body: bytes | None
     ) -> Answer:
+        """Send a request on a connection of its own; raise Unconnected if there is none."""
         limit = self._terms.limit()
         connection = (
             HTTPSConnection(

@@ -16,19 +16,20 @@ class Names:
 
     def app(self, app: str) -> str:
         """Return an application's uid, or its id with its name."""
-        application = self._look("app", app)
+        application = self._get("app", app)
         name = application.get("name")
         return known_as(application) if application.get("uid") or not name else f"{app} ({name})"
 
     def endpoint(self, app: str, endpoint: str) -> str:
         """Return an endpoint's uid, or its id."""
-        return known_as(self._look("app", app, "endpoint", endpoint))
+        return known_as(self._get("app", app, "endpoint", endpoint))
 
     def url(self, app: str, endpoint: str) -> str:
         """Return an endpoint's URL; empty if it is not known."""
-        return str(self._look("app", app, "endpoint", endpoint).get("url", ""))
+        return str(self._get("app", app, "endpoint", endpoint).get("url", ""))
 
-    def _look(self, *path: str) -> Mapping[str, Any]:
+    def _get(self, *path: str) -> Mapping[str, Any]:
+        """Request a resource once, and remember it; only its id is known if that is refused."""
         if path not in self._things:
             try:
                 self._things[path] = self._server.request("GET", *path).read()
@@ -62,6 +63,7 @@ class Vocabulary:
         return typed
 
     def _table(self, name: str) -> Mapping[str, Mapping[str, Any]]:
+        """Return a table of the server's vocabulary, by name; empty if the server has none."""
         if self._tables is None:
             try:
                 answer = self._server.request("GET", "vocabulary").read()

@@ -40,15 +40,15 @@ def poll(look: Callable[[], Any], until: Callable[[Any], bool], timeout: float |
 
 
 @contextmanager
-def interruptible(words: str) -> Iterator[None]:
-    """Print `words` if waiting is interrupted; they say how to see the result later."""
+def interruptible(text: str) -> Iterator[None]:
+    """Print `text`, which says how to see the result later, if waiting is interrupted."""
     try:
         yield
     except (NoServer, ServerRefused):
-        click.echo(words, err=True)
+        click.echo(text, err=True)
         raise
     except KeyboardInterrupt:
-        click.echo(f"\n{words}", err=True)
+        click.echo(f"\n{text}", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
 
 
@@ -58,16 +58,18 @@ def follow_message(remote: Remote, app: str, message: str, timeout: float) -> No
     Exit with an error code unless all endpoints have received it.
     """
     progress = MessageProgress(remote, app, message)
-    later = f"`tarry message get {app} {message}` shows its state."
-    with interruptible(f"Stopped waiting. The server continues to deliver {message}. {later}"):
-        arrived = poll(progress.look, lambda endpoints: not any(map(_waits, endpoints)), timeout)
-    if arrived is None:
+    hint = f"`tarry message get {app} {message}` shows its state."
+    with interruptible(f"Stopped waiting. The server continues to deliver {message}. {hint}"):
+        endpoints = poll(
+            progress.look, lambda endpoints: not any(map(_is_waiting, endpoints)), timeout
+        )
+    if endpoints is None:
         progress.report_waiting(timeout)
-        click.echo(later, err=True)
+        click.echo(hint, err=True)
         raise click.exceptions.Exit(TOO_LATE)
-    if not arrived:
+    if not endpoints:
         click.echo(NO_ENDPOINT, err=True)
-    if not all(endpoint["statusText"] == "success" for endpoint in arrived):
+    if not all(endpoint["statusText"] == "success" for endpoint in endpoints):
         raise click.exceptions.Exit(FAILED)
 
 
@@ -95,24 +97,24 @@ class MessageProgress:
 
     def _print(self, endpoint: Mapping[str, Any]) -> None:
         """Print the state at an endpoint, unless it was printed before."""
-        endpoint_id, (reason, words, _) = endpoint["id"], self._state(endpoint)
+        endpoint_id, (reason, text, _) = endpoint["id"], self._state(endpoint)
         if reason == FRESH and endpoint_id not in self._fresh:
             self._fresh.add(endpoint_id)  # wait for the next look: there will be more to report
         elif self._printed.get(endpoint_id) != reason:
             self._printed[endpoint_id] = reason
-            arrived = sum(printed == DELIVERED for printed in self._printed.values())
-            many = len(self._endpoints)
-            count = f" ({arrived} of {many})" if many > 1 and reason == DELIVERED else ""
-            click.echo(f"{_name(endpoint)}: {words}{count}", err=True)
+            delivered = sum(printed == DELIVERED for printed in self._printed.values())
+            total = len(self._endpoints)
+            count = f" ({delivered} of {total})" if total > 1 and reason == DELIVERED else ""
+            click.echo(f"{_name_and_url(endpoint)}: {text}{count}", err=True)
 
     def report_waiting(self, timeout: float) -> None:
         """Print why the remaining deliveries wait, after the timeout."""
-        arrived = sum(each["statusText"] == "success" for each in self._endpoints)
-        count = f"delivered to {arrived} of {len(self._endpoints)} endpoints"
+        delivered = sum(endpoint["statusText"] == "success" for endpoint in self._endpoints)
+        count = f"delivered to {delivered} of {len(self._endpoints)} endpoints"
         click.echo(f"After {spoken(timeout)}: {count}. Still waiting:", err=True)
-        for endpoint in filter(_waits, self._endpoints):
+        for endpoint in filter(_is_waiting, self._endpoints):
             _, _, short = self._state(endpoint)
-            click.echo(f"  {_name(endpoint)}: {short}", err=True)
+            click.echo(f"  {_name_and_url(endpoint)}: {short}", err=True)
 
     def _state(self, endpoint: Mapping[str, Any]) -> tuple[str, str, str]:
         """Return the state at an endpoint: the reason, sentences, and a short form."""
@@ -123,15 +125,17 @@ class MessageProgress:
         if reason == DELIVERED:  # delivered since the list was read
             return DELIVERED, DELIVERED, DELIVERED
         why, *attempts = explanation["sentences"]
-        words = plain(" ".join(map(with_local_times, [why, *attempts[-1:]])))
+        text = plain(" ".join(map(with_local_times, [why, *attempts[-1:]])))
         next_at = explanation["nextAt"]
-        then = f", next attempt {describe_due(next_at)}" if next_at else ""
-        return reason, words, f"{self._vocabulary.label('reasons', reason)}{then}"
+        next_attempt = f", next attempt {describe_due(next_at)}" if next_at else ""
+        return reason, text, f"{self._vocabulary.label('reasons', reason)}{next_attempt}"
 
 
-def _waits(endpoint: Mapping[str, Any]) -> bool:
+def _is_waiting(endpoint: Mapping[str, Any]) -> bool:
+    """Return whether a delivery to this endpoint is still to be made."""
     return endpoint["statusText"] in WAITING
 
 
-def _name(endpoint: Mapping[str, Any]) -> str:
+def _name_and_url(endpoint: Mapping[str, Any]) -> str:
+    """Return what to call an endpoint."""
     return plain(f"{known_as(endpoint)} ({endpoint['url']})")

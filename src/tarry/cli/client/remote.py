@@ -136,19 +136,20 @@ def _without_payload(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in row.items() if name != "payload"}
 
 
-def remote(work: Callable[Concatenate[Remote, P], T]) -> Callable[P, T]:
+def remote(command: Callable[Concatenate[Remote, P], T]) -> Callable[P, T]:
     """Add the options that say which server to call, and pass a `Remote` as the first argument."""
 
-    def run(*args: P.args, **options: P.kwargs) -> T:
+    def call_with_remote(*args: P.args, **options: P.kwargs) -> T:
+        """Make the `Remote` from the options, and call the command with it."""
         url, key = options.pop("server"), options.pop("key")
         as_json = bool(options.pop("as_json"))
         if key is None:
             raise NoKey(str(url))
         server = Remote(Server(str(url), str(key)), as_json=as_json)
-        return work(server, *args, **options)
+        return command(server, *args, **options)
 
-    command: Callable[P, T] = update_wrapper(run, work)
-    return option_group(config_option, server_option, key_option, json_option)(command)
+    wrapped: Callable[P, T] = update_wrapper(call_with_remote, command)
+    return option_group(config_option, server_option, key_option, json_option)(wrapped)
 
 
 listed = option_group(limit_option, all_option)
@@ -185,11 +186,11 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     try:
-        agreed = click.confirm(question, err=True)
-    except click.Abort as none:
+        is_confirmed = click.confirm(question, err=True)
+    except click.Abort as abort:
         click.echo(err=True)
-        if isinstance(none.__context__, KeyboardInterrupt):
+        if isinstance(abort.__context__, KeyboardInterrupt):
             raise click.exceptions.Exit(INTERRUPTED) from None
-        agreed = False
-    if not agreed:
+        is_confirmed = False
+    if not is_confirmed:
         raise click.UsageError("Not confirmed. Run again with --yes to skip this question.")

@@ -63,14 +63,15 @@ async def _called(store: "Store", application: str) -> str:
 async def _count(
     store: "Store", endpoint: "Endpoint", name: str, facts: EndpointFacts, now: float
 ) -> None:
+    """Add an endpoint's state, its backlog and its last success to the facts."""
     row = await store.get(Lanes(endpoint.application), endpoint.id)
     origins = await store.origins(origins_of(row))
     down = outlook(row, now=now, origins=origins).phase is Phase.OPEN
     facts.add(name, standing=endpoint.standing, down=down, waiting=row.waiting)
     facts.succeeded(row.known.accepted_at)
     # A lane saves the time of its last success only now and then, so look at the attempts as well.
-    lately = AttemptFilter(message=MessageFilter(after=now - DAY), succeeded=True)
-    page = await store.page(AttemptsTo(endpoint, lately), Cut(1, descending=True))
+    recent_successes = AttemptFilter(message=MessageFilter(after=now - DAY), succeeded=True)
+    page = await store.page(AttemptsTo(endpoint, recent_successes), Cut(1, descending=True))
     for attempt, _ in page.entries:
         facts.succeeded(attempt.at)
     at_work = any(now - attempt.at < OVERDUE for attempt, _ in page.entries)

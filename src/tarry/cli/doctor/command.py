@@ -72,22 +72,22 @@ def doctor(  # noqa: PLR0913  one argument per option
     A server is checked if you name one, or if a key to it is set. Fix everything that is wrong; you
     may ignore advice.
     """
-    here = click.get_current_context()
+    context = click.get_current_context()
     printer = _Printer(as_json=as_json)
     printer.show_all(python(db))
-    if (broken := here.meta.get(_WRONG_FILE)) is not None:
+    if (broken := context.meta.get(_WRONG_FILE)) is not None:
         printer.show(wrong("settings", broken))
     else:
         summary = "no settings file" if config is None else f"{config} is valid"
         printer.show(ok("settings", summary))
-    printer.show(variables(os.environ, _variables_of(here.find_root().command)))
+    printer.show(variables(os.environ, _variables_of(context.find_root().command)))
     printer.show(names())
     looked = not printer.lacking and db is not None
     if not printer.lacking:
         printer.show(outgoing(allow_network, ports))
     if looked and db is not None:
-        _look_into(db, disk_reserve, printer)
-    named = here.get_parameter_source("server") is not ParameterSource.DEFAULT
+        _check_database(db, disk_reserve, printer)
+    named = context.get_parameter_source("server") is not ParameterSource.DEFAULT
     if named or key is not None:
         printer.show_all(serving(server, key, backlog=not looked))
     if printer.anything_wrong:
@@ -118,7 +118,8 @@ class _Printer:
             self.show(finding)
 
 
-def _look_into(db: str, disk_reserve: int | None, printer: _Printer) -> None:
+def _check_database(db: str, disk_reserve: int | None, printer: _Printer) -> None:
+    """Print what can be said about a database."""
     from tarry.cli.doctor.database import database  # noqa: PLC0415  it needs the extra
     from tarry.service.settings import Settings  # noqa: PLC0415  likewise
 
@@ -136,5 +137,5 @@ def _variables_of(command: click.Command) -> Iterator[str]:
         if isinstance(option.envvar, str):
             yield option.envvar
     if isinstance(command, click.Group):
-        for below in command.commands.values():
-            yield from _variables_of(below)
+        for subcommand in command.commands.values():
+            yield from _variables_of(subcommand)

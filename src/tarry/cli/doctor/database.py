@@ -59,6 +59,7 @@ def _lacking(file: Path) -> str:
 
 
 async def _inside(settings: "Settings") -> AsyncIterator[Finding]:
+    """Open the database and yield what can be said about it."""
     from tarry.cli.doctor.backlog import backlog  # noqa: PLC0415  it needs the extra
 
     try:
@@ -75,6 +76,7 @@ async def _inside(settings: "Settings") -> AsyncIterator[Finding]:
 
 @asynccontextmanager
 async def _opened(settings: "Settings") -> AsyncIterator["Store"]:
+    """Open the database, without migrating it, and close it at the end."""
     from tarry.service.build import open_store  # noqa: PLC0415  it needs the extra
 
     store = await open_store(settings.db, migrate=False)
@@ -89,10 +91,11 @@ async def clock(store: "Store") -> Finding:
     before = time.time()
     server_time = (await store.server()).now
     after = time.time()
-    apart = max(before - server_time, server_time - after, 0.0)
-    if apart > SKEW:
+    difference = max(before - server_time, server_time - after, 0.0)
+    if difference > SKEW:
         problem = (
-            f"this machine's clock and the database's differ by {apart:.1f} s: synchronise both"
+            f"this machine's clock and the database's differ by {difference:.1f} s:"
+            " synchronise both"
         )
         return wrong("clock", problem)
     return ok("clock", f"less than {SKEW:g} s from the database's clock")

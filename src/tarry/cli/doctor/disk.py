@@ -45,6 +45,7 @@ def file_system(file: Path, mounts: str) -> Finding:
 
 
 def _room(file: Path, reserve: int | None) -> Finding:
+    """Report whether the disk has more free space than the reserve."""
     from tarry.service.build import sqlite_room  # noqa: PLC0415  it needs the extra
 
     available, minimum = sqlite_room(file, reserve)

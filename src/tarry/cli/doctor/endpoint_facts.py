@@ -56,7 +56,7 @@ class EndpointFacts:
             summary += f", the oldest for {spoken(now - self._oldest_at)}"
         first = f" (only the first {self._most} were checked)" if self.is_full else ""
         findings = [ok("backlog", f"{summary}; endpoints: {self.counted}{first}")]
-        findings += [self._overdue_finding(), *(self._matter(matter) for matter in _MATTERS)]
+        findings += [self._overdue_finding(), *(self._finding(matter) for matter in _MATTERS)]
         if self._success_at is not None:
             since = spoken(max(0.0, now - self._success_at))
             findings.append(ok("success", f"last success {since} ago"))
@@ -65,6 +65,7 @@ class EndpointFacts:
         return findings
 
     def _overdue_finding(self) -> Finding:
+        """Report the endpoints with deliveries that should have been sent."""
         if not self._overdue:
             return ok("overdue", "none")
         return wrong(
@@ -74,7 +75,8 @@ class EndpointFacts:
             " and report a bug in tarry",
         )
 
-    def _matter(self, matter: str) -> Finding:
+    def _finding(self, matter: str) -> Finding:
+        """Report the endpoints for which this was noted, or that there are none."""
         endpoints = self._matters[matter]
         if not endpoints:
             return ok(matter, "none")
@@ -82,4 +84,5 @@ class EndpointFacts:
 
 
 def _names(endpoints: list[str]) -> str:
+    """Return the first few names, and dots if there are more."""
     return ", ".join(endpoints[:NAMED]) + (", ..." if len(endpoints) > NAMED else "")

@@ -37,13 +37,13 @@ def python(db: str | None, find_module: Callable[[str], object] = find_spec) -> 
 
 def variables(names: Iterable[str], settings: Iterable[str]) -> Finding:
     """Check that every environment variable with tarry's prefix is a known one."""
-    given, understood = sorted(n for n in names if n.startswith(PREFIX)), {*settings, *OTHERS}
-    for name in given:
-        if name not in understood:
-            close = nearest(name, map(str.lower, sorted(understood)))
+    set_names, known_names = sorted(n for n in names if n.startswith(PREFIX)), {*settings, *OTHERS}
+    for name in set_names:
+        if name not in known_names:
+            close = nearest(name, map(str.lower, sorted(known_names)))
             hint = f"; did you mean {close.upper()}?" if close else ""
             return advice("variables", f"{name} is not a setting{hint}")
-    return ok("variables", ", ".join(given) or "none are set")
+    return ok("variables", ", ".join(set_names) or "none are set")
 
 
 def names(
@@ -52,7 +52,7 @@ def names(
     """Check that host names can be looked up."""
     answers: SimpleQueue[Finding] = SimpleQueue()
     # A daemon thread, since a look-up cannot be cancelled.
-    Thread(target=lambda: answers.put(_looked_up(host, look_up)), daemon=True).start()
+    Thread(target=lambda: answers.put(_dns_finding(host, look_up)), daemon=True).start()
     try:
         return answers.get(timeout=patience)
     except Empty:
@@ -61,7 +61,8 @@ def names(
         )
 
 
-def _looked_up(host: str, look_up: Callable[..., Any]) -> Finding:
+def _dns_finding(host: str, look_up: Callable[..., Any]) -> Finding:
+    """Report whether the machine can resolve a public name."""
     try:
         addresses = look_up(host, 443, type=socket.SOCK_STREAM)
     except socket.gaierror as error:

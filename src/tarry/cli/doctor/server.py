@@ -53,24 +53,28 @@ def serving(url: str, key: str | None, *, backlog: bool = True) -> Iterator[Find
         yield wrong("ready", f"does not accept messages: {problem}")
     if date := answer.headers.get("date"):
         server_time = parsedate_to_datetime(date).timestamp()
-        apart = max(asked_at - server_time, server_time - answered_at)  # not counting a slow answer
-        if apart > SKEW:
-            yield wrong("server clock", f"{apart:.0f} s from this machine's clock")
+        difference = max(
+            asked_at - server_time, server_time - answered_at
+        )  # not counting a slow answer
+        if difference > SKEW:
+            yield wrong("server clock", f"{difference:.0f} s from this machine's clock")
         else:
             yield ok("server clock", f"less than {SKEW:g} s from this machine's clock")
-    yield (accepted := _accepted(server, key))
+    yield (accepted := _key_finding(server, key))
     if backlog and accepted.words == ACCEPTED:
-        yield from _backlog(server)
+        yield from _backlog_findings(server)
 
 
 def _is_json(answer: Answer) -> bool:
+    """Return whether a response is a JSON object."""
     try:
         return isinstance(answer.read(), dict)
     except ValueError:
         return False
 
 
-def _accepted(server: Server, key: str | None) -> Finding:
+def _key_finding(server: Server, key: str | None) -> Finding:
+    """Report whether the server accepts the key."""
     if key is None:
         return advice("key", "not checked: give --key, or set TARRY_KEY")
     try:
@@ -85,40 +89,44 @@ def _accepted(server: Server, key: str | None) -> Finding:
     return ok("key", ACCEPTED)
 
 
-def _backlog(server: Server) -> list[Finding]:
+def _backlog_findings(server: Server) -> list[Finding]:
+    """Report the backlog and the failures of the server's endpoints."""
     facts = EndpointFacts(MOST_ENDPOINTS)
     try:
-        for app, endpoint in islice(_endpoints(server), MOST_ENDPOINTS):
+        for app, endpoint in islice(_endpoint_names(server), MOST_ENDPOINTS):
             _count(server, app, endpoint, facts)
     except (NoServer, ServerRefused) as error:
         return [wrong("backlog", error.message)]
     return facts.findings(time())
 
 
-def _endpoints(server: Server) -> Iterator[tuple[str, str]]:
+def _endpoint_names(server: Server) -> Iterator[tuple[str, str]]:
+    """Yield the names of all endpoints, each after its application's name."""
     for app in server.items("app", most=None):
         for endpoint in server.items("app", app["id"], "endpoint", most=None):
             yield known_as(app), known_as(endpoint)
 
 
 def _count(server: Server, app: str, endpoint: str, facts: EndpointFacts) -> None:
+    """Add an endpoint's state, its backlog and its last success to the facts."""
     lane = server.request("GET", "app", app, "endpoint", endpoint, "lane").read()
     down, waiting = lane["phase"] == "open", lane["backlog"]
     facts.add(f"{app} {endpoint}", standing=lane["standing"], down=down, waiting=waiting)
     succeeded = {"status": 0, "with_content": False}
     at_work = False
     for attempt in server.items("app", app, "attempt", "endpoint", endpoint, most=1, **succeeded):
-        facts.succeeded(_seconds(attempt["timestamp"]))
-        at_work = time() - _seconds(attempt["timestamp"]) < OVERDUE
+        facts.succeeded(_unix_time(attempt["timestamp"]))
+        at_work = time() - _unix_time(attempt["timestamp"]) < OVERDUE
     for state in ("ready", "waiting") if waiting else ():
         which = {"endpoint_id": endpoint, "state": state}
         for delivery in server.items("app", app, "undelivered", most=FIRST, **which):
-            accepted_at = _seconds(delivery["acceptedAt"])
+            accepted_at = _unix_time(delivery["acceptedAt"])
             facts.waits_since(accepted_at)
             late = time() - accepted_at >= OVERDUE
             if late and not at_work and delivery["reason"] in UNHELD:
                 facts.overdue(f"{app} {endpoint}")
 
 
-def _seconds(written: str) -> float:
+def _unix_time(written: str) -> float:
+    """Return a time from a response as seconds since 1970."""
     return datetime.fromisoformat(written).timestamp()

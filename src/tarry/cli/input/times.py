@@ -27,6 +27,7 @@ def ahead(typed: str) -> datetime:
 
 
 def _read(typed: str, direction: int) -> datetime:
+    """Read a point in time, or a duration before or after now."""
     try:
         return datetime.fromtimestamp(time.time() + direction * seconds(typed), UTC)
     except (OverflowError, ValueError):
@@ -69,12 +70,12 @@ def describe(written: str | None) -> str:
         return ""
     at = datetime.fromisoformat(written).astimezone()
     now = datetime.now(UTC).astimezone()
-    away = (at - now).total_seconds()
-    near = _near(round(abs(away)))
-    clock = _clock(at, now)
-    if abs(away) < 1:
+    seconds_ahead = (at - now).total_seconds()
+    near = _near(round(abs(seconds_ahead)))
+    clock = _time_of_day(at, now)
+    if abs(seconds_ahead) < 1:
         return f"now, {clock}"
-    return f"in {near}, {clock}" if away > 0 else f"{near} ago, {clock}"
+    return f"in {near}, {clock}" if seconds_ahead > 0 else f"{near} ago, {clock}"
 
 
 def _near(seconds: float) -> str:
@@ -84,7 +85,8 @@ def _near(seconds: float) -> str:
     return f"{amount:,.1f} {unit}".replace(".0 ", " ") if amount < FEW else f"{amount:,.0f} {unit}"
 
 
-def _clock(at: datetime, now: datetime) -> str:
+def _time_of_day(at: datetime, now: datetime) -> str:
+    """Return a time without its date if that is today's."""
     return f"{at:%H:%M:%S}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}"
 
 
@@ -92,7 +94,7 @@ def with_local_times(sentence: str) -> str:
     """Replace the instants in a sentence of the API by local times."""
     now = datetime.now(UTC).astimezone()
     return _WRITTEN.sub(
-        lambda at: _clock(datetime.fromisoformat(at[0]).astimezone(), now), sentence
+        lambda at: _time_of_day(datetime.fromisoformat(at[0]).astimezone(), now), sentence
     )
 
 

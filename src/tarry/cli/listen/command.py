@@ -128,17 +128,18 @@ class _Voice:
     def tell(self, arrival: Arrival | OtherRequest) -> None:
         """Print a request that arrived."""
         if self._json:
-            self._speak(json.dumps(arrival.facts(body=self._show_body)))
+            self._print(json.dumps(arrival.facts(body=self._show_body)))
         else:
-            self._speak(arrival.line())
+            self._print(arrival.line())
             if self._show_body and (body := arrival.shown_body()):
-                self._speak(body)
+                self._print(body)
 
     def say(self, event: str, words: str, **facts: object) -> None:
         """Print another event."""
-        self._speak(json.dumps({"event": event, **facts}) if self._json else words)
+        self._print(json.dumps({"event": event, **facts}) if self._json else words)
 
-    def _speak(self, words: str) -> None:
+    def _print(self, words: str) -> None:
+        """Print a line; if that fails, remember the error and stop."""
         if self.trouble is None:
             try:
                 click.echo(words)
@@ -148,6 +149,7 @@ class _Voice:
 
 
 async def _listen(inbox: Inbox, host: str, port: int, down: float, voice: _Voice) -> None:
+    """Receive requests until a signal stops it, and print a summary."""
     listener = Listener(host, port, inbox.handle)
     turns = asyncio.Queue[bool]()
     _on_signals(voice.stop, turns)
@@ -169,6 +171,7 @@ async def _listen(inbox: Inbox, host: str, port: int, down: float, voice: _Voice
 
 
 def _on_signals(stop: asyncio.Event, turns: "asyncio.Queue[bool]") -> None:
+    """Stop at SIGINT or SIGTERM; go down at SIGUSR1 and up again at SIGUSR2."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)

@@ -42,8 +42,8 @@ class Listener:
     def __init__(self, host: str, port: int, handle: Callable[[Request], Awaitable[Reply]]) -> None:
         self._handle = handle
         self._host = host
-        self._held: socket.socket | None = _bound(host, port)
-        self._port: int = self._held.getsockname()[1]
+        self._reserved_port: socket.socket | None = _reserve(host, port)
+        self._port: int = self._reserved_port.getsockname()[1]
         self._server: asyncio.Server | None = None
         self._talks: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
@@ -60,22 +60,24 @@ class Listener:
 
     async def up(self) -> None:
         """Accept connections from now on."""
-        if self._held is not None:
-            held, self._held = self._held, None
+        if self._reserved_port is not None:
+            held, self._reserved_port = self._reserved_port, None
             held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections inherit it
-            self._server = await asyncio.start_server(self._talk, sock=held, limit=PIECE)
+            self._server = await asyncio.start_server(
+                self._handle_connection, sock=held, limit=PIECE
+            )
 
     async def down(self) -> None:
         """Refuse connections from now on, and break those that are open."""
         if self._server is not None:
             await self.close()
-            self._held = _bound(self._host, self._port)
+            self._reserved_port = _reserve(self._host, self._port)
 
     async def close(self) -> None:
         """Release the port."""
-        if self._held is not None:
-            self._held.close()
-            self._held = None
+        if self._reserved_port is not None:
+            self._reserved_port.close()
+            self._reserved_port = None
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -85,7 +87,10 @@ class Listener:
             task.cancel()
         await asyncio.gather(*(task for task, _ in talks), return_exceptions=True)
 
-    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle_connection(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Answer the requests of one connection, and close it at the end."""
         task = asyncio.current_task()
         assert task  # noqa: S101  a running coroutine belongs to a task
         self._talks[task] = writer
@@ -113,7 +118,7 @@ class Listener:
             await writer.drain()
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _reserve(host: str, port: int) -> socket.socket:
     """Return a socket that holds a port but does not listen yet."""
     if not host:  # an empty host would mean every address
         raise SettingsError("host", host, "an address of this machine")

@@ -63,7 +63,7 @@ class Arrival(Value):
         """Return one line for people."""
         judged = {"fits": "signature fits", "unchecked": "signature not checked"}
         parts = [
-            _clock(self.at),
+            _time_of_day(self.at),
             *([] if self.path == ROOT else [plain(f"{POST} {self.path}")]),
             plain(self.type or "-"),
             plain(self.id or "-"),
@@ -102,6 +102,7 @@ class Arrival(Value):
         return "\n".join(f"    {plain(line)}" for line in lines)
 
     def _body(self) -> dict[str, object]:
+        """Return the body as text, or in base64 if it is no text."""
         try:
             return {"body": self.body.decode("utf-8")}
         except UnicodeDecodeError:
@@ -118,7 +119,9 @@ class OtherRequest(Value):
     def line(self) -> str:
         """Return one line for people."""
         request = plain(f"{self.method} {self.path}")
-        return f"{_clock(self.at)}  {request}  no message: those come by POST  -> {NOT_ALLOWED}"
+        return (
+            f"{_time_of_day(self.at)}  {request}  no message: those come by POST  -> {NOT_ALLOWED}"
+        )
 
     def facts(self, *, body: bool) -> dict[str, object]:
         """Return the same for programs, always without the body."""
@@ -131,7 +134,7 @@ class OtherRequest(Value):
         return ""
 
 
-def _clock(at: float) -> str:
+def _time_of_day(at: float) -> str:
     return f"{datetime.fromtimestamp(at).astimezone():%H:%M:%S}"
 
 
@@ -173,29 +176,32 @@ class Inbox:
         self._responses = responses
         self._tell = tell
         self._draw = draw
-        self._clock = clock
+        self._time_of_day = clock
         self._taken = Memory(clock=clock)
 
     async def handle(self, request: Request) -> Reply:
         """Answer one request."""
         if request.method != POST:
-            self._tell(OtherRequest(at=self._clock(), method=request.method, path=request.path))
+            self._tell(
+                OtherRequest(at=self._time_of_day(), method=request.method, path=request.path)
+            )
             return Reply(NOT_ALLOWED, (("allow", "POST"),), b"webhooks come by POST\n")
-        arrival, reply = self._judged(request)
+        arrival, reply = self._check_and_answer(request)
         self.counts.add(arrival)
         self._tell(arrival)
         if arrival.delay:
             await asyncio.sleep(arrival.delay)
         return reply
 
-    def _judged(self, request: Request) -> tuple[Arrival, Reply]:
-        now = self._clock()
+    def _check_and_answer(self, request: Request) -> tuple[Arrival, Reply]:
+        """Verify a request, and choose its response; a failure may be chosen by chance."""
+        now = self._time_of_day()
         message = request.header("webhook-id") or request.header("svix-id")
         attempt = request.header("webhook-attempt")
         refusal = self._refusal(request)
         on_purpose = self._responses.fail > 0 and self._draw() < self._responses.fail
         if on_purpose:
-            reply = self._failure()
+            reply = self._chosen_failure()
         elif refusal is not None:
             answer = answer_to(refusal)
             reply = Reply(answer.status, body=f"{answer.detail}\n".encode())
@@ -220,6 +226,7 @@ class Inbox:
         return arrival, reply
 
     def _refusal(self, request: Request) -> VerificationError | None:
+        """Return why the signature was refused; None if it fits or is not checked."""
         if self._webhook is None:
             return None
         try:
@@ -228,13 +235,15 @@ class Inbox:
             return refusal
         return None
 
-    def _failure(self) -> Reply:
+    def _chosen_failure(self) -> Reply:
+        """Return the response of a request that fails on purpose."""
         later = self._responses.retry_after
         headers = () if later is None else (("retry-after", str(math.ceil(later))),)
         return Reply(self._responses.status, headers, b"failed on purpose\n")
 
 
 def _type(body: bytes) -> str:
+    """Return the event type in a JSON body; empty if there is none."""
     try:
         payload = json.loads(body)
     except (ValueError, RecursionError):

@@ -53,12 +53,13 @@ def print_fields(row: Mapping[str, Any]) -> None:
         {
             label(name): format_value(name, value)
             for name, value in row.items()
-            if name == PAYLOAD or _tells(name, value)
+            if name == PAYLOAD or _is_worth_showing(name, value)
         }
     )
 
 
-def _tells(field: str, value: object) -> bool:
+def _is_worth_showing(field: str, value: object) -> bool:
+    """Return whether a field has a value that people want to see."""
     return field not in _SAID and value not in (None, "", [], {}) and value is not False
 
 
@@ -96,7 +97,7 @@ _SAID = frozenset({"disabled", "filterTypes", "rateLimit", "version"})
 
 def print_table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> int:
     """Print a table for people, and return its number of rows; in a narrow window, print lines."""
-    cells = [[_filled(row, source) for source in columns.values()] for row in rows]
+    cells = [[_cell(row, source) for source in columns.values()] for row in rows]
     drawn = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in columns:
         drawn.add_column(name, overflow="fold", no_wrap=name in _WHOLE)
@@ -157,7 +158,8 @@ def _all_text(item: Mapping[str, object]) -> bool:
     return all(isinstance(part, str) for part in item.values())
 
 
-def _filled(row: Mapping[str, Any], source: str | CellText) -> str:
+def _cell(row: Mapping[str, Any], source: str | CellText) -> str:
+    """Return the text of a cell: a field of the row, or what a function makes of the row."""
     if callable(source):
         return source(row)
     value = row.get(source)

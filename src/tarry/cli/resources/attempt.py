@@ -19,6 +19,7 @@ STATUSES = {"success": 0, "fail": 2}
 
 
 def _response(attempt: Mapping[str, Any]) -> str:
+    """Return the status and the beginning of the response's text."""
     status, text = attempt["responseStatusCode"], " ".join(attempt["response"].split())
     short = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
     return f"{status} {short}".rstrip() if status else short or "none"

@@ -45,7 +45,7 @@ def lane(remote: Remote, *, app: str, endpoint: str) -> None:
 @remote
 def pause(remote: Remote, *, app: str, endpoint: str) -> None:
     """Pause sending to an endpoint; its messages wait."""
-    _stand(remote, app, endpoint, "pause")
+    _change_standing(remote, app, endpoint, "pause")
 
 
 @click.command(epilog=EXIT_CODES)
@@ -54,7 +54,7 @@ def pause(remote: Remote, *, app: str, endpoint: str) -> None:
 @remote
 def resume(remote: Remote, *, app: str, endpoint: str) -> None:
     """Resume sending to an endpoint, at a limited rate."""
-    _stand(remote, app, endpoint, "resume")
+    _change_standing(remote, app, endpoint, "resume")
 
 
 @click.command(epilog=EXIT_CODES)
@@ -67,6 +67,7 @@ def probe(remote: Remote, *, app: str, endpoint: str) -> None:
 
 
 def _show_lane(remote: Remote, answer: Answer) -> None:
+    """Print the state of a lane, with words from the server's vocabulary."""
     if remote.as_json:
         remote.print(answer)
         return
@@ -118,6 +119,7 @@ def put_policy(remote: Remote, path: tuple[str, ...], file: Path | None, *, clea
 
 
 def _show_policy(remote: Remote, answer: Answer) -> None:
+    """Print the policy in use and where it comes from, in sentences."""
     if remote.as_json:
         remote.print(answer)
         return
@@ -166,7 +168,8 @@ def stats(
     tables.print_table(rows, {"": "of", **{state.capitalize(): state for state in states}})
 
 
-def _stand(remote: Remote, app: str, endpoint: str, verb: str) -> None:
+def _change_standing(remote: Remote, app: str, endpoint: str, verb: str) -> None:
+    """Enable, pause or disable an endpoint, and print its new standing."""
     answer = remote.server.request("POST", "app", app, "endpoint", endpoint, verb)
     if remote.as_json:
         remote.print(answer)

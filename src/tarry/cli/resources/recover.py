@@ -57,7 +57,7 @@ def recover(  # noqa: PLR0913  one argument per option
     if remote.as_json:
         remote.print(answer)
     else:
-        click.echo(_words(task))
+        click.echo(_progress(task))
     if task["status"] == "failed":
         raise click.exceptions.Exit(FAILED)
     if wait and task["status"] == "running":
@@ -69,15 +69,17 @@ def _awaited(remote: Remote, begun: Answer, timeout: float | None) -> Answer:
     task = begun.read()["id"]
     later = f"`tarry task get {task}` shows its progress."
     with interruptible(f"Stopped waiting. The server continues. {later}"), _bar():
-        done: Answer | None = poll(lambda: remote.get("background-task", task), _ended, timeout)
+        done: Answer | None = poll(lambda: remote.get("background-task", task), _has_ended, timeout)
     return done or begun
 
 
-def _ended(answer: Any) -> bool:  # noqa: ANN401  an Answer
+def _has_ended(answer: Any) -> bool:  # noqa: ANN401  an Answer
+    """Return whether the task has finished or failed."""
     return bool(answer.read()["status"] != "running")
 
 
-def _words(task: dict[str, Any]) -> str:
+def _progress(task: dict[str, Any]) -> str:
+    """Return a sentence about the progress of a task."""
     match task["status"]:
         case "running":
             return f"{task['id']} is running; `tarry task get {task['id']}` shows its progress"

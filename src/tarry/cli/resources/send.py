@@ -30,7 +30,7 @@ def read_payload(typed: str) -> bytes:
         text = raw.decode("utf-8-sig")
         if not text.strip():
             raise click.BadParameter("it is empty; {} is the least", param_hint="PAYLOAD")
-        payload = json.loads(text, parse_constant=_refuse, parse_int=str, parse_float=str)
+        payload = json.loads(text, parse_constant=_refuse_constant, parse_int=str, parse_float=str)
     except OSError as error:
         problem = f"{typed[1:] or '@'} cannot be read: {error.strerror or error}"
         raise click.BadParameter(problem, param_hint="PAYLOAD") from error
@@ -52,7 +52,8 @@ def read_key(_context: click.Context, _option: click.Parameter, typed: str | Non
     return typed
 
 
-def _refuse(word: str) -> NoReturn:
+def _refuse_constant(word: str) -> NoReturn:
+    """Refuse NaN and Infinity, which Python's parser would accept."""
     raise ValueError(f"{word} is not a number in JSON")
 
 

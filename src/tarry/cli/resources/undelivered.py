@@ -16,6 +16,7 @@ STATES = {"waiting": "live", "failed": "failed"}
 
 
 def _columns(vocabulary: Vocabulary) -> Columns:
+    """Return the columns of the table of undelivered messages."""
     return {
         "Message": "msgId",
         "State": lambda row: vocabulary.label("states", row["state"]),
@@ -81,7 +82,7 @@ def undelivered(  # noqa: PLR0913  one argument per option
         tables.print_table(rows, columns)
     if not deliveries:
         chosen = endpoint is not None or state is not None or reason is not None
-        none = "no such deliveries" if chosen else "no deliveries are waiting or failed"
-        click.echo(none, err=True)
+        empty_text = "no such deliveries" if chosen else "no deliveries are waiting or failed"
+        click.echo(empty_text, err=True)
     elif len(deliveries) > len(shown):
         click.echo(MORE, err=True)

@@ -24,13 +24,13 @@ class DatabaseKeys:
         at = None if expires_at is None else datetime.fromisoformat(expires_at).timestamp()
 
         @serving
-        async def make() -> dict[str, Any]:
+        async def create_key() -> dict[str, Any]:
             opening = open_hooks(self._db, environment=self._environment, migrate=False)
             async with opening as hooks:
                 text, key = await hooks.make_key(map(Scope, scopes), name=name, expires_at=at)
             return {"key": text, **_builtins(key_out(key))}
 
-        return make()
+        return create_key()
 
     def list(self) -> Iterator[dict[str, Any]]:
         """Yield all keys in the order in which they were created."""
@@ -38,7 +38,7 @@ class DatabaseKeys:
         from tarry.service.api.resources.environment.keys import key_out  # noqa: PLC0415  it needs the extra
 
         @serving
-        async def look() -> list[dict[str, Any]]:
+        async def read_keys() -> list[dict[str, Any]]:
             described, mark = list[dict[str, Any]](), ""
             async with open_hooks(self._db, migrate=False) as hooks:
                 kind = kinds.Keys(self._environment)
@@ -47,18 +47,18 @@ class DatabaseKeys:
                     mark = keys[-1].id
             return described
 
-        return iter(look())
+        return iter(read_keys())
 
     def revoke(self, key: str) -> None:
         """Revoke a key; raise NotFound if the environment has no key with this id."""
         from tarry.service import open_hooks  # noqa: PLC0415  it needs the extra
 
         @serving
-        async def end() -> None:
+        async def revoke_key() -> None:
             async with open_hooks(self._db, migrate=False) as hooks:
                 await hooks.within(self._environment).revoke_key(key)
 
-        end()
+        revoke_key()
 
 
 def _builtins(response: object) -> dict[str, Any]:

@@ -25,7 +25,8 @@ EXIT_CODES = (
 SCOPES = ("admin", "write", "read", "send")
 
 
-def _ends(row: Mapping[str, Any]) -> str:
+def _end_of_key(row: Mapping[str, Any]) -> str:
+    """Return when a key expires, or that it was revoked."""
     if row["revokedAt"] is not None:
         return "revoked"
     return tables.format_value("expiresAt", row["expiresAt"]) if row["expiresAt"] else "never"
@@ -36,7 +37,7 @@ COLUMNS: Columns = {
     "Name": "name",
     "Scopes": "scopes",
     "Created": time_cell("createdAt"),
-    "Ends": _ends,
+    "Ends": _end_of_key,
 }
 
 P = ParamSpec("P")
@@ -82,8 +83,10 @@ def with_keys(work: Callable[Concatenate[Keys, P], T]) -> Callable[P, T]:
     """Add the options that say where keys are kept, and pass a `Keys` as the first argument."""
 
     def run(*args: P.args, **options: P.kwargs) -> T:
-        where = {name: options.pop(name) for name in ("db", "server", "key", "environment")}
-        return work(_keys(**where), *args, **options)  # type: ignore[arg-type]  # click's, by name
+        storage_options = {
+            name: options.pop(name) for name in ("db", "server", "key", "environment")
+        }
+        return work(_keys(**storage_options), *args, **options)  # type: ignore[arg-type]  # click's, by name
 
     command: Callable[P, T] = update_wrapper(run, work)
     return option_group(

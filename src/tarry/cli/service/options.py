@@ -77,24 +77,24 @@ def from_file(context: click.Context, _option: click.Parameter, path: Path | Non
     return file
 
 
-def check_keys(document: Mapping[str, object], where: str) -> None:
+def check_keys(document: Mapping[str, object], source: str) -> None:
     """Refuse an unknown key."""
     for key in document:
         if key not in KNOWN:
             close = nearest(key, KNOWN)
             hint = f"; did you mean {close!r}?" if close else f"; known are {', '.join(KNOWN)}"
-            raise WrongSettings(f"{where}: there is no setting {key!r}{hint}")
+            raise WrongSettings(f"{source}: there is no setting {key!r}{hint}")
 
 
-def check_values(document: Mapping[str, object], where: str) -> None:
+def check_values(document: Mapping[str, object], source: str) -> None:
     """Refuse a value of the wrong type. The value is not shown, since it may be a secret."""
     for key, value in document.items():
-        several = value if key == "allow_network" and isinstance(value, list) else [value]
+        values = value if key == "allow_network" and isinstance(value, list) else [value]
         if any(
-            isinstance(item, bool) or not isinstance(item, str | int | float) for item in several
+            isinstance(item, bool) or not isinstance(item, str | int | float) for item in values
         ):
             wanted = "a text, or a list of them" if key == "allow_network" else "a text or a number"
-            raise WrongSettings(f"{where}: the setting {key!r} must be {wanted}")
+            raise WrongSettings(f"{source}: the setting {key!r} must be {wanted}")
 
 
 config_option = click.option(
@@ -206,7 +206,7 @@ dispatch_options = option_group(
 
 
 def dispatch_limits(*, in_flight: int, lease: float, grace: float) -> "Limits":
-    """Return the same settings as the dispatcher's `Limits`."""
+    """Return the dispatcher's limits that these options set."""
     from tarry.service.model.settings import Limits  # noqa: PLC0415  it needs the extra
 
     return Limits(in_flight=in_flight, lease=lease, margin=min(2.0, lease / 5), grace=grace)
@@ -245,16 +245,16 @@ class StopSignals:
 
     def __init__(self) -> None:
         self.stop, self.hurry = asyncio.Event(), asyncio.Event()
-        self._then: list[Callable[[], None]] = [self.hurry.set]
-        self._beginning = asyncio.current_task()
+        self._second_signal_calls: list[Callable[[], None]] = [self.hurry.set]
+        self._starting_task = asyncio.current_task()
 
-    def begun(self) -> None:
+    def end_of_start(self) -> None:
         """Say that the start is over, and that `stop` is watched from now on."""
-        self._beginning = None
+        self._starting_task = None
 
-    def then(self, call: Callable[[], None]) -> None:
+    def on_second_signal(self, call: Callable[[], None]) -> None:
         """Call this at the second signal; at once if that has come already."""
-        self._then.append(call)
+        self._second_signal_calls.append(call)
         if self.hurry.is_set():
             call()
 
@@ -262,11 +262,11 @@ class StopSignals:
         """Handle a signal."""
         if not self.stop.is_set():
             self.stop.set()
-            if self._beginning is not None:
-                self._beginning.cancel()
+            if self._starting_task is not None:
+                self._starting_task.cancel()
         elif not self.hurry.is_set():
             click.echo("Stopping now, without waiting for attempts in flight.", err=True)
-            for call in self._then:
+            for call in self._second_signal_calls:
                 call()
 
 

@@ -90,11 +90,11 @@ async def serve(
     settings["limits"] = dispatch_limits(in_flight=in_flight, lease=lease, grace=grace)
     async with _fronting(db, listen, signals, settings) as (hooks, front):
         async with hooks.dispatching() as dispatcher:
-            signals.begun()
+            signals.end_of_start()
             async with front as url:
                 click.echo(f"ready: {url}, delivering from {without_password(db)}", err=True)
                 await _say_more(hooks, url, settings["api_key"])
-                signals.then(dispatcher.hurry)
+                signals.on_second_signal(dispatcher.hurry)
                 with seldom_collected():
                     await hooks.until(signals.stop)
             click.echo("stopping: waiting for attempts in flight", err=True)
@@ -125,7 +125,7 @@ async def api(
 
     signals = watch_stop_signals()
     async with _fronting(db, listen, signals, settings) as (hooks, front), front as url:
-        signals.begun()
+        signals.end_of_start()
         click.echo(f"ready: {url}, accepting into {without_password(db)}", err=True)
         await _say_more(hooks, url, settings["api_key"])
         with seldom_collected():

@@ -46,10 +46,10 @@ async def worker(
     limits = dispatch_limits(in_flight=in_flight, lease=lease, grace=grace)
     opened = open_hooks(db, migrate=migrate, limits=limits, **wire)
     async with opened as hooks, hooks.dispatching() as dispatcher:
-        signals.begun()
+        signals.end_of_start()
         shown = build.without_password(db)
         click.echo(f"delivering from {shown}; {len(dispatcher.shards.numbers)} shards", err=True)
-        signals.then(dispatcher.hurry)
+        signals.on_second_signal(dispatcher.hurry)
         with seldom_collected():
             await hooks.until(signals.stop)
         click.echo("stopping: waiting for attempts in flight", err=True)

@@ -47,6 +47,7 @@ class SimulationCommand(click.Command):
         return super().parse_args(ctx, list(self._spelled_out(args)))
 
     def _spelled_out(self, args: list[str]) -> Iterator[str]:
+        """Yield the arguments with `--policy` before each policy that was typed without it."""
         takes_value = {
             name
             for option in self.params
@@ -180,10 +181,11 @@ def show(scenario: str) -> None:
     click.echo(read_storm(scenario).text, nl=False)
 
 
-def _simulate(verb: str, **typed: Unpack[Typed]) -> None:
+def _simulate(verb: str, **options: Unpack[Typed]) -> None:
+    """Import the simulator and run a storm with the options that were typed."""
     with needed_for(THE_SIMULATOR):
         from tarry.cli.storm.simulation import StormOptions, run_simulation  # noqa: PLC0415  it needs the extra
-    run_simulation(StormOptions(**typed, command=_command(verb, typed)))
+    run_simulation(StormOptions(**options, command=_command(verb, options)))
 
 
 def _command(verb: str, typed: Typed) -> str:

@@ -27,6 +27,7 @@ def contestants(storm: Storm, typed: Sequence[str]) -> tuple[Contestant, ...]:
 
 
 def _contestant(storm: Storm, typed: str) -> Contestant:
+    """Return the contestant of this name or in this policy file; BadFile if there is none."""
     own = {contestant.name: contestant for contestant in storm.contestants}
     if typed in own:
         return own[typed]

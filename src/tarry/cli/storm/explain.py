@@ -65,6 +65,7 @@ def _retries(policy: Policy) -> float:
 
 
 def _document(policy: Policy, rows: tuple[Row, ...]) -> dict[str, object]:
+    """Return the policy and its waits for JSON."""
     return {
         "policy": to_dict(policy),
         "attempts": [
@@ -81,6 +82,7 @@ def _parts(span: Range) -> dict[str, float]:
 
 
 def _table(rows: tuple[Row, ...]) -> Table:
+    """Return a table of the waits after each attempt."""
     table = Table()
     table.add_column("Attempt", justify="right")
     for part_name in ("wait", "total"):

@@ -62,6 +62,7 @@ def search_policy(options: SearchOptions) -> None:
 
 
 def _wish(typed: Mapping[str, object]) -> Wish:
+    """Return the wish made of the options; BadWish names the option that is wrong."""
     try:
         return Wish(**cast("dict[str, Any]", dict(typed)))  # Wish checks its fields itself
     except ScenarioError as error:

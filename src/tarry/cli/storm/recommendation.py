@@ -40,7 +40,7 @@ def as_json(recommendation: Recommendation) -> str:
             "predicted": _numbers(recommendation.coordinated),
             "rule_of_thumb": rule_of_thumb(wish),
         },
-        "front": [_point(point) for point in recommendation.front],
+        "front": [_point_for_json(point) for point in recommendation.front],
         "drain_limit": wish.drain,
         "size": recommendation.size._asdict(),
         "seed": recommendation.seed,
@@ -53,7 +53,7 @@ def as_json(recommendation: Recommendation) -> str:
 
 def show(recommendation: Recommendation, console: Console) -> None:
     """Print the recommendation for people."""
-    for line in (_wished(recommendation.wish), verdict(recommendation)):
+    for line in (_wish_sentence(recommendation.wish), verdict(recommendation)):
         console.print(line, markup=False, soft_wrap=True)
     console.print()
     console.print("What cannot be bettered in recovery, load and attempts at once:")
@@ -65,14 +65,15 @@ def show(recommendation: Recommendation, console: Console) -> None:
     console.print()
     console.print(to_toml(recommendation.policy), markup=False, soft_wrap=True)
     for line in (
-        _predicted(recommendation),
+        _prediction_sentence(recommendation),
         *sentences(recommendation),
-        *_size(recommendation.size),
+        *_size_sentence(recommendation.size),
     ):
         console.print(line, markup=False, soft_wrap=True)
 
 
 def _numbers(predicted: Prediction) -> dict[str, object]:
+    """Return a prediction for JSON."""
     return {
         "recovery": bounds(predicted.recovery),
         "slowest": predicted.slowest,
@@ -81,7 +82,8 @@ def _numbers(predicted: Prediction) -> dict[str, object]:
     }
 
 
-def _point(point: Point) -> dict[str, object]:
+def _point_for_json(point: Point) -> dict[str, object]:
+    """Return one policy's result for JSON."""
     return {
         "name": point.name,
         "policy": None if point.policy is None else to_dict(point.policy),
@@ -91,7 +93,8 @@ def _point(point: Point) -> dict[str, object]:
     }
 
 
-def _wished(wish: Wish) -> str:
+def _wish_sentence(wish: Wish) -> str:
+    """Return the wish in words."""
     return (
         f"{wish.clients:,} clients fail when an outage of {spoken(wish.outage)} begins; the "
         f"service does {wish.capacity:,g} a second ({wish.endpoint} above that). When it is back, "
@@ -100,6 +103,7 @@ def _wished(wish: Wish) -> str:
 
 
 def _table(recommendation: Recommendation) -> Table:
+    """Return a table that compares the recommended policy with others."""
     table = Table()
     table.add_column("Policy", overflow="fold")
     for title in (
@@ -135,7 +139,8 @@ def _points(recommendation: Recommendation) -> list[Point]:
     return sorted(points, key=lambda point: point.recovery)
 
 
-def _predicted(recommendation: Recommendation) -> str:
+def _prediction_sentence(recommendation: Recommendation) -> str:
+    """Return the prediction in words."""
     predicted = recommendation.predicted
     mean, high = predicted.recovery.mean, predicted.recovery.high
     if mean is None:
@@ -148,7 +153,8 @@ def _predicted(recommendation: Recommendation) -> str:
     )
 
 
-def _size(size: Size) -> list[str]:
+def _size_sentence(size: Size) -> list[str]:
+    """Return in words how the simulation was made smaller, if it was."""
     if size.full:
         return []
     reductions = []

@@ -58,18 +58,20 @@ def _tables(study: Study, console: Console) -> Iterator[Table]:
         yield wide
         return
     results, most = study.results, len(study.results)
-    while most > 1 and not all(_fits(table, console) for table in _uprights(study, most)):
+    while most > 1 and not all(_fits(table, console) for table in _upright_tables(study, most)):
         most -= 1
     tables = math.ceil(len(results) / most)
-    yield from _uprights(study, math.ceil(len(results) / tables))
+    yield from _upright_tables(study, math.ceil(len(results) / tables))
 
 
-def _uprights(study: Study, most: int) -> Iterator[Table]:
+def _upright_tables(study: Study, most: int) -> Iterator[Table]:
+    """Yield tables of the metrics with at most `most` policies each."""
     for start in range(0, len(study.results), most):
-        yield _upright(study, study.results[start : start + most])
+        yield _upright_table(study, study.results[start : start + most])
 
 
-def _upright(study: Study, results: Sequence[Result]) -> Table:
+def _upright_table(study: Study, results: Sequence[Result]) -> Table:
+    """Return the table with one row for each metric and one column for each policy."""
     table = Table()
     table.add_column("Metric", overflow="fold")
     for result in results:
@@ -82,6 +84,7 @@ def _upright(study: Study, results: Sequence[Result]) -> Table:
 
 
 def _fits(table: Table, console: Console) -> bool:
+    """Return whether a table is narrower than the console."""
     return Measurement.get(console, console.options, table).maximum < console.width
 
 
@@ -91,6 +94,7 @@ def _title(name: str, measure: Measure, between: str = "\n") -> str:
 
 
 def _cells(study: Study, result: Result) -> list[str]:
+    """Return the cells of a policy's metrics."""
     never = RECOVERY in result.metrics and result.metrics[RECOVERY].mean is None
     return [
         _cell(result.metrics[name], "never" if never and name.startswith(RECOVERY) else "none")
@@ -99,15 +103,17 @@ def _cells(study: Study, result: Result) -> list[str]:
 
 
 def _cell(estimate: Estimate, nothing: str) -> str:
+    """Return a mean with its interval, or `nothing` if no run has the metric."""
     if estimate.mean is None:
-        some = estimate.missing < estimate.runs
-        return f"{nothing} ({estimate.missing} of {estimate.runs})" if some else nothing
+        in_some_runs = estimate.missing < estimate.runs
+        return f"{nothing} ({estimate.missing} of {estimate.runs})" if in_some_runs else nothing
     if estimate.high is None or estimate.high == estimate.mean:
         return digits(estimate.mean)
     return f"{digits(estimate.mean)} ± {digits(estimate.high - estimate.mean, 2)}"
 
 
 def _footer(study: Study) -> str:
+    """Return how many runs there were, and their seed."""
     runs = f"{study.runs} of {study.asked}" if study.runs < study.asked else f"{study.runs}"
     word = "run" if runs == "1" else "runs"
     trust = " ± is the 95 % confidence interval of the mean." if study.runs > 1 else ""

@@ -37,7 +37,7 @@ def run_simulation(options: StormOptions) -> None:
     with progress(storm.name, options.runs * len(chosen), Console(stderr=True)) as on_step:
         finished = study(storm, chosen, seed=options.seed, runs=options.runs, on_step=on_step)
     if not finished.runs:
-        _interrupted("before the first run was done: there is nothing to show")
+        _exit_as_interrupted("before the first run was done: there is nothing to show")
     for write in writers:  # first, as the reader of the table may close the pipe
         write(finished)
     if options.as_json:
@@ -45,9 +45,10 @@ def run_simulation(options: StormOptions) -> None:
     else:
         show(finished, Console(highlight=False))
     if finished.runs < finished.asked:
-        _interrupted(f"after {finished.runs} of {finished.asked} runs")
+        _exit_as_interrupted(f"after {finished.runs} of {finished.asked} runs")
 
 
-def _interrupted(when: str) -> NoReturn:
+def _exit_as_interrupted(when: str) -> NoReturn:
+    """Report the interruption, and end the command."""
     click.echo(f"Interrupted {when}.", err=True)
     raise click.exceptions.Exit(INTERRUPTED)

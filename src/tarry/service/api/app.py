@@ -91,9 +91,9 @@ class Api:
         route = self._find(request)
         try:
             if isinstance(route, Match):
-                status, headers, body = await self._operate(route, request, receive)
+                status, headers, body = await self._answer_operation(route, request, receive)
             elif route is None:
-                status, headers, body = await self._page(request)
+                status, headers, body = await self._answer_page(request)
             else:
                 status, headers, body = _unsupported(request, route)
         except _HungUpError:
@@ -132,7 +132,8 @@ class Api:
             return route.operation.name
         return request.path if route is None and request.path in self._pages else "unknown"
 
-    async def _page(self, request: Request) -> Answer:
+    async def _answer_page(self, request: Request) -> Answer:
+        """Answer a request for a page of the dashboard, the portal or the docs."""
         page = self._pages.get(request.path.rstrip("/") or "/")
         if page is None:
             if request.path == "/" and "text/html" in request.header(b"accept"):
@@ -146,19 +147,23 @@ class Api:
         return status, headers, body
 
     async def _alive(self) -> Answer:
+        """Answer that the process runs."""
         return json_answer(200, {"status": "alive"})
 
     async def _ready(self) -> Answer:
+        """Answer that the database can be used, or fail."""
         await self._hooks.store.check()
         return json_answer(200, {"status": "ready"})
 
     async def _metrics(self) -> Answer:
+        """Answer with the metrics of this process in the Prometheus text format."""
         lines = list(self.metrics.lines())
         if self._hooks.dispatcher is not None:
             lines += delivery_lines(gauges(self._hooks.dispatcher))
         return 200, {"content-type": CONTENT_TYPE}, "".join(f"{line}\n" for line in lines).encode()
 
-    async def _operate(self, match: Match, request: Request, receive: Receive) -> Answer:
+    async def _answer_operation(self, match: Match, request: Request, receive: Receive) -> Answer:
+        """Check the request's key, its rate and the body's size, then carry the operation out."""
         operation, caller = match.operation, _NOBODY
         if operation.needs is not Need.NOTHING:
             known_caller = await self._access.caller(request.headers.get(b"authorization", b""))
@@ -182,6 +187,7 @@ class Api:
     async def _carry_out(
         self, match: Match, caller: Caller, request: Request, body: bytes
     ) -> Answer:
+        """Read the query and the body, and call the handler, once for each idempotency key."""
         operation, key = match.operation, request.idempotency_key
         arguments: dict[str, Any] = {}
         if operation.query is not None:
@@ -189,20 +195,20 @@ class Api:
         if operation.body is not None:
             arguments["body"] = body if operation.raw else read_body(body, operation.body)
 
-        async def work(claim: Claim | None) -> Answer:
+        async def call_handler(claim: Claim | None) -> Answer:
             hooks, now = self._within(caller, claim), self._now() if claim is None else claim.at
             call = Call(hooks, caller, request, match.names, self._send_cache, now=now)
             return _encoded(await operation.handler(call, **arguments), operation)
 
         if key is None or not operation.idempotent:
-            return await work(None)
+            return await call_handler(None)
         path = f"{request.path}?{request.query.decode('latin-1')}"
         seals = self._hooks.seals if operation.sealed else None
         return await self._idempotency.answer(
             caller.environment,
             _claim_key(caller, path, key),
             fingerprint(path, body),
-            work,
+            call_handler,
             seals=seals,
         )
 
@@ -260,6 +266,7 @@ def _claim_key(caller: Caller, path: str, key: str) -> str:
 
 
 def _encoded(answer: object, operation: Operation) -> Answer:
+    """Return a handler's result as a response in JSON."""
     status, headers = operation.status, dict[str, str]()
     if isinstance(answer, Reply):
         status, headers, answer = answer.status, answer.headers, answer.body

@@ -101,10 +101,10 @@ def _static(answer: Answer) -> Page:
 
 async def docs() -> Answer:
     """Return the reference page of the API."""
-    return _docs()
+    return _docs_answer()
 
 
 @cache
-def _docs() -> Answer:
+def _docs_answer() -> Answer:
     # Cached, because anybody may request it, and building it blocks the event loop for 0.1 s.
     return docs_page(written())

@@ -53,6 +53,7 @@ def check_size(payload: bytes) -> None:
 
 
 def _check(field: str, value: str, pattern: str, most: int) -> None:
+    """Refuse a text that is too long or does not match the pattern."""
     check_text(field, value)
     if len(value) > most:
         raise SettingsError(field, f"{value[:MOST_SHOWN]}...", f"at most {most} characters long")

@@ -76,12 +76,14 @@ class Endpoint(Struct, frozen=True, kw_only=True, gc=False):  # it holds only va
             parked = tuple(
                 (since, max(since, at) if until is None else until) for since, until in self.parked
             )
-        stood = replace(self, standing=standing, parked=parked, updated_at=at)
-        return replace(stood, secrets=(), headers=None) if standing is Standing.DELETED else stood
+        changed = replace(self, standing=standing, parked=parked, updated_at=at)
+        return (
+            replace(changed, secrets=(), headers=None) if standing is Standing.DELETED else changed
+        )
 
     def following(self, stored: "Endpoint") -> "Endpoint":
         """Return this endpoint as a new version of a stored one, whose lane and parkings stay."""
-        here = replace(
+        changed = replace(
             self,
             id=stored.id,
             application=stored.application,
@@ -89,7 +91,7 @@ class Endpoint(Struct, frozen=True, kw_only=True, gc=False):  # it holds only va
             standing=stored.standing,
             parked=stored.parked,
         )
-        return here.stand(self.standing, self.updated_at)
+        return changed.stand(self.standing, self.updated_at)
 
     def wants(self, event_type: str, channels: tuple[str, ...]) -> bool:
         """Return whether a message of this type and these channels goes to this endpoint."""

@@ -56,6 +56,7 @@ def moment(now: float) -> str:
 
 @lru_cache(maxsize=64)
 def _moment(milliseconds: int) -> str:
+    """Return the time part of an id."""
     letters = []
     for _ in range(TIME):
         milliseconds, letter = divmod(milliseconds, len(ALPHABET))

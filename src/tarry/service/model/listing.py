@@ -125,11 +125,12 @@ class AttemptFilter(Struct, frozen=True, kw_only=True):
         """Return whether an attempt fits, apart from the time range."""
         return (
             (self.succeeded is None or (attempt.kind is None) == self.succeeded)
-            and (self.status_class is None or _hundred(attempt.status) == self.status_class)
+            and (self.status_class is None or _class_of_status(attempt.status) == self.status_class)
             and (self.lane is None or attempt.lane == self.lane)
             and self.message.fits(message)
         )
 
 
-def _hundred(status: int | None) -> int:
+def _class_of_status(status: int | None) -> int:
+    """Return the class of a status, such as 500 for 503; 0 if there was no response."""
     return 0 if status is None else status // 100 * 100

@@ -31,11 +31,11 @@ def is_hidden(environment: str) -> bool:
 
 def application(environment: str, *, now: float) -> Application:
     """Return the application for an environment's notices; its id is the same in every call."""
-    within = hidden(environment)
-    chance = blake2b(within.encode(), digest_size=ids.CHANCE).digest()
+    hidden_environment = hidden(environment)
+    chance = blake2b(hidden_environment.encode(), digest_size=ids.CHANCE).digest()
     return Application(
         id=ids.make(ids.APPLICATION, now=0.0, entropy=chance),
-        environment=within,
+        environment=hidden_environment,
         name="Operational webhooks",
         uid=UID,
         created_at=now,

@@ -117,9 +117,9 @@ class Task(Struct, frozen=True, kw_only=True):
 
     def covers(self, other: "Task") -> bool:
         """Return whether this replay will do all that another one would: it has not started yet."""
-        same = (self.work, self.lane, self.replays) == (other.work, other.lane, other.replays)
-        within = self.since <= other.since and other.end <= self.end
-        return same and within and not self.cursor and self.finished_at is None
+        is_same = (self.work, self.lane, self.replays) == (other.work, other.lane, other.replays)
+        is_within = self.since <= other.since and other.end <= self.end
+        return is_same and is_within and not self.cursor and self.finished_at is None
 
     def after(self, piece: Piece, now: float) -> "Task":
         """Return the task after a piece of it."""
@@ -159,14 +159,14 @@ def behind(accepted_at: float, message: str) -> str:
     return f"{accepted_at!r} {message}"
 
 
-def discarding(gone: Endpoint, environment: str) -> Task:
+def discarding(deleted: Endpoint, environment: str) -> Task:
     """Return the task that discards a deleted endpoint's deliveries; its id is always the same."""
     return Task(
-        id=ids.TASK + gone.id.removeprefix(ids.ENDPOINT),
+        id=ids.TASK + deleted.id.removeprefix(ids.ENDPOINT),
         work=Work.DISCARD,
         environment=environment,
-        application=gone.application,
-        endpoint=gone.id,
-        lane=gone.lane,
-        created_at=gone.updated_at,
+        application=deleted.application,
+        endpoint=deleted.id,
+        lane=deleted.lane,
+        created_at=deleted.updated_at,
     )

@@ -78,7 +78,7 @@ class Environments(Struct, Gettable[Environment], Query[Environment], frozen=Tru
 
     `create` does not change an environment that exists, and raises no Conflict. `put` changes its
     policy, and wakes those of its lanes that are not at rest. `get` returns an environment that
-    nobody created without a policy.
+    was never created without a policy.
     """
 
 

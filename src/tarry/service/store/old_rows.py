@@ -26,8 +26,8 @@ class OldRows(Generic[Key]):
         """Return at most `limit` keys of rows that may be removed.
 
         `read_rows` returns up to a number of rows after an instant and a key, in this order, and
-        whether each may be removed. An empty result means that there are none, or that so many rows
-        cannot be removed yet that the next call continues the scan.
+        whether each may be removed. An empty result means that there are none, or that the rows
+        read so far cannot be removed yet, and the next call continues the scan.
         """
         first_position = self._position
         keys = await self._read_piece(read_rows, limit)

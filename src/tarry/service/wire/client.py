@@ -114,12 +114,17 @@ class Client:
         exchange.bucket = self._deadlines.add(exchange, until)
         target = request.target
         if self._dialler.proxy is not None and read_address(target.host) is None:
-            self._looked_up(exchange, until, Addresses(()))  # the proxy looks up the name
+            self._continue_with_addresses(
+                exchange, until, Addresses(())
+            )  # the proxy looks up the name
             return
-        done = partial(self._looked_up, exchange, until)
+        done = partial(self._continue_with_addresses, exchange, until)
         self._resolver.resolve(target.host, target.port, target.owner, done)
 
-    def _looked_up(self, exchange: Exchange, until: float, resolved: Resolved) -> None:
+    def _continue_with_addresses(
+        self, exchange: Exchange, until: float, resolved: Resolved
+    ) -> None:
+        """Dial the addresses of a name, or end the exchange if it was not resolved."""
         if exchange.over:
             return
         if isinstance(resolved, Unresolved):  # `send` may still be running
@@ -131,6 +136,7 @@ class Client:
         dial.add_done_callback(self._dials.discard)
 
     async def _dial(self, exchange: Exchange, addresses: tuple[str, ...], until: float) -> None:
+        """Connect to one of the addresses, and send the exchange's request on the connection."""
         target = exchange.request.target
         make = partial(Connection, self, target.origin)
         dialled: Connection | Setback
@@ -158,15 +164,18 @@ class Client:
     # Ending an exchange that gets no answer.
 
     def _expire(self, exchange: Exchange) -> None:
+        """End an exchange whose time is up."""
         self._stop(exchange, _LATE if exchange.carrier else _UNCONNECTED)
 
     def _stop(self, exchange: Exchange, why: Setback) -> None:
+        """End an exchange before its answer, for this reason."""
         if exchange.carrier is None:  # the dial for it has its own time limit
             exchange.fail(why)
         else:
             exchange.carrier.abandon(why)
 
     def _fail_soon(self, exchange: Exchange, why: Setback) -> None:
+        """End an exchange with a failure, but only after the code that runs now."""
         self._loop.call_soon(exchange.fail, why)
 
     def _spare(self) -> None:
@@ -256,7 +265,7 @@ class Pool(Generic[Kept]):
         stack.append(connection)
         self._order[connection] = None
         if len(self._order) > self._most:
-            self._close_first()
+            self._close_oldest()
         if self._timer is None:
             self._timer = self._later(self._idle_time / 4, self._sweep)
 
@@ -269,7 +278,7 @@ class Pool(Generic[Kept]):
     def shrink(self, most: int) -> None:
         """Close those that have rested longest until no more than `most` are left."""
         while len(self._order) > most:
-            self._close_first()
+            self._close_oldest()
 
     def close(self) -> None:
         """Close all connections, and stop the timer."""
@@ -278,7 +287,8 @@ class Pool(Generic[Kept]):
             self._timer.cancel()
             self._timer = None
 
-    def _close_first(self) -> None:
+    def _close_oldest(self) -> None:
+        """Close the connection that has been idle for longest."""
         connection = next(iter(self._order))
         self.forget(connection)
         connection.close()
@@ -287,6 +297,6 @@ class Pool(Generic[Kept]):
         """Close connections that have rested too long, and forget keys without connections."""
         before = self._clock() - self._idle_time
         while self._order and next(iter(self._order)).rested_at <= before:
-            self._close_first()
+            self._close_oldest()
         self._stacks = {key: stack for key, stack in self._stacks.items() if stack}
         self._timer = self._later(self._idle_time / 4, self._sweep) if self._order else None

@@ -165,7 +165,7 @@ class Connection(asyncio.Protocol):
         exchange, self._exchange = self._exchange, None
         self._transport.abort()
         if exchange is not None:
-            self._conclude(exchange, why)
+            self._end_exchange(exchange, why)
 
     # What the event loop calls.
 
@@ -217,11 +217,14 @@ class Connection(asyncio.Protocol):
             return
         if exc is None:
             self._reader.end()
-            self._conclude(exchange, Setback(Kind.TRANSIENT, "closed before the answer was there"))
+            self._end_exchange(
+                exchange, Setback(Kind.TRANSIENT, "closed before the answer was there")
+            )
         else:
-            self._conclude(exchange, setback(exc))
+            self._end_exchange(exchange, setback(exc))
 
-    def _conclude(self, exchange: Exchange, why: Setback) -> None:
+    def _end_exchange(self, exchange: Exchange, why: Setback) -> None:
+        """End an exchange with the answer as far as it was read, or with `why` without a status."""
         if self._reader.status:
             exchange.finish(self._reader.answer(monotonic() - exchange.started_at))
         else:

@@ -86,22 +86,24 @@ class Resolver:
         if cached is None or cached.until <= self._clock():
             address = read_address(host)
             if address is None:
-                self._lookups.ask(host, owner, partial(self._looked_up, host, port, done))
+                self._lookups.ask(host, owner, partial(self._pass_answer, host, port, done))
                 return
             cached = self._remember(host, (str(address),))
-        done(self._judged(cached, port))
+        done(self._checked(cached, port))
 
     def close(self) -> None:
         """Answer all waiting callers, and let the threads end."""
         self._lookups.close()
 
-    def _looked_up(self, host: str, port: int, done: Done, answer: Found) -> None:
+    def _pass_answer(self, host: str, port: int, done: Done, answer: Found) -> None:
+        """Pass the answer of a look-up on, checked for this port."""
         cached = self._cache.get(host)
         if cached is None or cached.answer is not answer:  # it was not remembered
             cached = _CachedAnswer(answer, 0.0)
-        done(self._judged(cached, port))
+        done(self._checked(cached, port))
 
     def _remember(self, host: str, answer: Found) -> _CachedAnswer:
+        """Cache the answer of a look-up, and forget the oldest of too many."""
         life = BAD_FOR if isinstance(answer, Unresolved) else GOOD_FOR
         cached = _CachedAnswer(answer, self._clock() + life)
         self._cache.pop(host, None)
@@ -110,24 +112,26 @@ class Resolver:
             del self._cache[next(iter(self._cache))]
         return cached
 
-    def _judged(self, cached: _CachedAnswer, port: int) -> Resolved:
+    def _checked(self, cached: _CachedAnswer, port: int) -> Resolved:
+        """Return a cached answer checked for a port; the last few results are cached too."""
         for checked_port, resolved in cached.by_port:
             if checked_port == port:
                 return resolved
-        resolved = self._judge(cached.answer, port)
+        resolved = self._check(cached.answer, port)
         cached.by_port = (*cached.by_port[1 - MOST_PORTS :], (port, resolved))
         return resolved
 
-    def _judge(self, answer: Found, port: int) -> Resolved:
+    def _check(self, answer: Found, port: int) -> Resolved:
+        """Return the addresses if all may be called on this port, else why not."""
         if isinstance(answer, Unresolved):
             return answer
         if not all(self._egress.permits(address, port) for address in answer):
             return _BLOCKED
-        given = tuple(dict.fromkeys(str(read_address(address)) for address in answer))[
+        addresses = tuple(dict.fromkeys(str(read_address(address)) for address in answer))[
             :MOST_ADDRESSES
         ]
         # Mostly both are equal. Then they share a tuple, because there is one for each host.
-        return Addresses(answer if given == answer else given)
+        return Addresses(answer if addresses == answer else addresses)
 
 
 # --- From an address to a connection ------------------------------------------------------------
@@ -166,7 +170,7 @@ class Dialler(Struct, frozen=True):
         port = target.port
         if self.proxy is not None:
             addresses, port = await self._addresses_of(self.proxy), self.proxy.port
-        sock = await self._first(addresses, port, until)
+        sock = await self._connect_to_first(addresses, port, until)
         if isinstance(sock, Setback):
             return sock
         try:
@@ -227,23 +231,24 @@ class Dialler(Struct, frozen=True):
         else:
             sock.detach()
 
-    async def _first(
+    async def _connect_to_first(
         self, addresses: tuple[str, ...], port: int, until: float
     ) -> socket.socket | Setback:
         """Return a socket to the first address that answers; all share the time that is left."""
-        failed = Setback(Kind.DNS, "the endpoint's name has no address")
+        last_setback = Setback(Kind.DNS, "the endpoint's name has no address")
         for remaining, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             try:
                 async with timeout((until - monotonic()) / remaining):
                     return await self._connect(address, port)
             except OSError as error:
-                failed = setback(error)
+                last_setback = setback(error)
                 if is_scarcity(error):
                     self.scarce()
                     break
-        return failed
+        return last_setback
 
     async def _connect(self, address: str, port: int) -> socket.socket:
+        """Open a connection to an address."""
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         # OpenSSL does not return while there is more of a handshake to read. Without this limit, an

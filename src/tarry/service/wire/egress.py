@@ -110,6 +110,7 @@ def read_host(host: str) -> str:
 
 
 def _host_and_port(authority: str, url: str, default: int) -> tuple[str, int]:
+    """Read the part of a URL between `//` and the path."""
     if authority.startswith("["):
         inner, closed, after = authority[1:].partition("]")
         if not closed or (after and not after.startswith(":")):
@@ -128,6 +129,7 @@ def _host_and_port(authority: str, url: str, default: int) -> tuple[str, int]:
 
 
 def _ipv6(text: str) -> str:
+    """Return an IPv6 address in its usual spelling; refuse one with a scope."""
     if "%" in text:
         raise EgressRefused(f"[{text}]", "an address with a scope is one of this machine's links")
     try:
@@ -152,6 +154,7 @@ def _punycode(label: str) -> str:
 
 
 def _path(rest: str, url: str) -> str:
+    """Return a URL's path and query with characters encoded as %xx where necessary."""
     path = quote(rest if rest.startswith("/") else f"/{rest}", safe=_KEPT)
     if len(path) > LONGEST_URL:
         raise _unreadable(
@@ -161,6 +164,7 @@ def _path(rest: str, url: str) -> str:
 
 
 def _unreadable(url: str, wanted: str) -> SettingsError:
+    """Return the error for a URL that is not as `wanted` says."""
     return SettingsError("url", _shortened(url), wanted)
 
 
@@ -234,7 +238,7 @@ _V6 = tuple(
         ("2001:db8::/32", "reserved for documentation"),
         ("2002::/16", "an IPv4 address in disguise"),  # 6to4
         ("2620:4f:8000::/48", "reserved for protocols"),
-        ("3ffe::/16", "given to nobody"),
+        ("3ffe::/16", "not assigned"),
         ("3fff::/20", "reserved for documentation"),
         ("fc00::/7", "in a private network"),
         ("fe80::/10", "link-local"),
@@ -305,6 +309,7 @@ class Egress(Struct, frozen=True):
             raise EgressRefused(address, rule, option)
 
     def _rule_against(self, text: str, port: int) -> str | None:
+        """Return why an address must not be called on this port; None if it may be."""
         address = read_address(text)
         if address is None:
             return NO_ADDRESS
@@ -330,6 +335,7 @@ def _is_private(host: str) -> bool:
 
 
 def _network(text: str) -> Network:
+    """Read a network of the setting `allow_network`."""
     try:
         network = ip_network(text.strip())
     except ValueError as error:
@@ -342,6 +348,7 @@ def _network(text: str) -> Network:
 
 
 def _ports(text: str) -> range:
+    """Read a range of ports such as `8000-8100`."""
     match = _RANGE.fullmatch(text.strip())
     first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not 0 < first <= last <= _LAST_PORT:
@@ -351,6 +358,7 @@ def _ports(text: str) -> range:
 
 
 def _own(text: str) -> tuple[str, int]:
+    """Read a host and a port of the service itself, which must not be called."""
     location = read_url(f"http://{text}")
     if not text.endswith(f":{location.port}") or not set("/?#").isdisjoint(text):
         raise SettingsError("own", text, "a host and a port, such as hooks.example.com:443")
@@ -383,7 +391,7 @@ def rule_against(address: Address) -> str | None:
         if address in network:
             return rule
     if address not in _GLOBAL_UNICAST:
-        return "it is given to nobody"
+        return "it is not assigned"
     return None if disguised(address) is None else "it is an IPv4 address in disguise"
 
 

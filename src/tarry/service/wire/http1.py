@@ -61,9 +61,9 @@ def constant_head(target: Target) -> bytes:
     named = {name.lower() for name, _ in target.headers}
     if kept_back := named & _KEPT_BACK:
         raise HeadError(f"the header {min(kept_back)!r} is the sender's own")
-    own = tuple((name, value) for name, value in _OWN if name not in named)
+    added_headers = tuple((name, value) for name, value in _OWN if name not in named)
     host = (("host", authority(target)),)
-    return line.encode("ascii") + b"\r\n" + header_lines(host + own + target.headers)
+    return line.encode("ascii") + b"\r\n" + header_lines(host + added_headers + target.headers)
 
 
 def request_head(constant: bytes, request: Request) -> bytes:
@@ -78,8 +78,8 @@ def request_head(constant: bytes, request: Request) -> bytes:
 def header_lines(headers: Headers) -> bytes:
     """Return these headers as lines. No header can inject another line."""
     text = "".join([f"{name}: {value}\r\n" for name, value in headers])
-    many = len(headers)
-    if text.count("\n") != many or text.count("\r") != many or "\0" in text:
+    header_count = len(headers)
+    if text.count("\n") != header_count or text.count("\r") != header_count or "\0" in text:
         raise HeadError("a header holds a line break or a NUL")
     try:
         return text.encode("latin-1")
@@ -118,12 +118,12 @@ class Reader:
         self.status = 0
         """Zero until the status line and all headers have come."""
         self.fault = ""
-        """What was wrong with the answer."""
+        """Why the answer is not valid; empty if it is."""
         self.reusable = False
         self._headers: list[tuple[str, str]] = []
         self._pieces: list[bytes] = []
         self._opening = b""
-        self._came = 0
+        self._bytes_read = 0
         self._size = 0
         self._interim = 0
         self._framed = False
@@ -132,21 +132,21 @@ class Reader:
     @property
     def begun(self) -> bool:
         """Whether at least one byte has come."""
-        return self._came > 0 or self._opening != b""
+        return self._bytes_read > 0 or self._opening != b""
 
     def feed(self, data: bytes) -> bool:
         """Read bytes; return True once the answer is over, complete or not."""
-        if not self._came and data[:_LENGTH] != _OPENING:
-            return self._open(data)
-        self._came += len(data)
-        if self._came > MOST_HEAD and not self.status:
+        if not self._bytes_read and data[:_LENGTH] != _OPENING:
+            return self._feed_opening(data)
+        self._bytes_read += len(data)
+        if self._bytes_read > MOST_HEAD and not self.status:
             return self._feed_carefully(data)
         self._parse(data)
         return (
             self._whole
             or self.fault != ""
             or self._size > MOST_READ
-            or self._came > MOST_HEAD + MOST_FRAMED
+            or self._bytes_read > MOST_HEAD + MOST_FRAMED
         )
 
     def end(self) -> None:
@@ -170,29 +170,30 @@ class Reader:
             not self._whole or self._size > MOST_KEPT,
         )
 
-    def _open(self, data: bytes) -> bool:
-        """Check that the bytes begin like an answer, even if they come one by one."""
+    def _feed_opening(self, data: bytes) -> bool:
+        """Feed bytes once they begin like an answer; True if the answer has ended or is none."""
         data = self._opening + data
-        opening = data[:_LENGTH]
-        if opening == _OPENING:
+        beginning = data[:_LENGTH]
+        if beginning == _OPENING:
             return self.feed(data)
-        self._opening = opening
-        if _OPENING.startswith(opening):
+        self._opening = beginning
+        if _OPENING.startswith(beginning):
             return False
         self.fault = "what came is not an answer of HTTP/1"
         return True
 
     def _feed_carefully(self, data: bytes) -> bool:
         """Read as many bytes as a head may still have; the rest only if the head ends in them."""
-        within = MOST_HEAD - (self._came - len(data))
-        self._parse(data[:within])
+        room_left = MOST_HEAD - (self._bytes_read - len(data))
+        self._parse(data[:room_left])
         if self.status:
-            self._came -= len(data) - within
-            return self.feed(data[within:])
+            self._bytes_read -= len(data) - room_left
+            return self.feed(data[room_left:])
         self.fault = self.fault or f"the head of the answer is longer than {MOST_HEAD} bytes"
         return True
 
     def _parse(self, data: bytes) -> None:
+        """Feed the parser; if the bytes are not valid HTTP, save the fault."""
         parser = self._parser
         if parser is None:
             return

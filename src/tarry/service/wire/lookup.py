@@ -80,10 +80,10 @@ class Threads:
         """Do a job as soon as a thread is free. The job must handle its own errors."""
         with self._lock:
             self._queued += 1
-            begin = self._queued > self._idle and self._count < self._most
-            self._count += begin
+            needs_thread = self._queued > self._idle and self._count < self._most
+            self._count += needs_thread
         self._jobs.put(job)
-        if begin:
+        if needs_thread:
             Thread(target=self._work, name=self._name, daemon=True).start()
 
     def close(self) -> None:
@@ -94,6 +94,7 @@ class Threads:
             self._jobs.put(None)
 
     def _work(self) -> None:
+        """Do jobs until there is a None instead of one. This runs in a thread."""
         while True:
             with self._lock:
                 self._idle += 1

@@ -28,19 +28,19 @@ MOST_LOOKUPS = 4_000
 MOST_SLOW = 10_000
 """How many names are remembered that took too long."""
 
-Done = Callable[[Found], None]
+Callback = Callable[[Found], None]
 
 CLOSED = Unresolved(Kind.DNS, "the sender was closed before the name was resolved", local=True)
 CROWDED = Unresolved(Kind.DNS, "too many names are being resolved just now", local=True)
 
 
-class _Asking:
+class _Waiters:
     """The callers of one owner that wait for a name, until `timer` ends their wait."""
 
-    __slots__ = ("callers", "timer")
+    __slots__ = ("callbacks", "timer")
 
     def __init__(self, timer: asyncio.TimerHandle) -> None:
-        self.callers: list[Done] = []
+        self.callbacks: list[Callback] = []
         self.timer = timer
 
 
@@ -48,16 +48,25 @@ class _Lookup:
     """A name that waits for a thread, or that a thread looks up if it `is_started`."""
 
     __slots__ = (
-        *("askings", "host", "is_late", "is_slow", "is_started", "is_stuck", "maker", "timer"),
+        *(
+            "first_owner",
+            "host",
+            "is_late",
+            "is_slow",
+            "is_started",
+            "is_stuck",
+            "timer",
+            "waiters",
+        ),
     )
 
-    def __init__(self, host: str, maker: str, *, is_slow: bool) -> None:
+    def __init__(self, host: str, first_owner: str, *, is_slow: bool) -> None:
         self.host = host
-        self.maker = maker
+        self.first_owner = first_owner
         """The first owner that asked for the name."""
         self.is_slow = is_slow
         """Whether it took too long last time."""
-        self.askings: dict[str, _Asking] = {}
+        self.waiters: dict[str, _Waiters] = {}
         self.timer: asyncio.TimerHandle | None = None
         self.is_started = False
         self.is_late = False
@@ -97,26 +106,26 @@ class Lookups:
     def __len__(self) -> int:
         return len(self._lookups)
 
-    def ask(self, host: str, owner: str, done: Done) -> None:
-        """Look a name up for an owner, and call `done` once: later, or at once if it is refused."""
+    def ask(self, host: str, owner: str, callback: Callback) -> None:
+        """Look a name up for an owner, and call `callback` once: at once if it is refused."""
         lookup = self._lookups.get(host)
         if self._is_closed:
-            done(CLOSED)
+            callback(CLOSED)
             return
         if lookup is None:
             if not self._shares.allows(owner):
-                done(CROWDED)
+                callback(CROWDED)
                 return
             self._shares.take(owner)
             lookup = self._lookups[host] = _Lookup(host, owner, is_slow=host in self._slow)
-        asking = lookup.askings.get(owner)
-        if asking is None:
+        waiters = lookup.waiters.get(owner)
+        if waiters is None:
             timer = self._loop.call_later(self._timeout, self._give_up, lookup, owner)
-            asking = lookup.askings[owner] = _Asking(timer)
+            waiters = lookup.waiters[owner] = _Waiters(timer)
             if not lookup.is_started:
                 self._queue.add(owner, host, slow=lookup.is_slow)
                 self._start_all()
-        asking.callers.append(done)
+        waiters.callbacks.append(callback)
 
     def close(self) -> None:
         """Answer all callers that wait, and let the threads end."""
@@ -139,18 +148,20 @@ class Lookups:
             self._start(self._lookups[host], owner)
 
     def _may_run(self, owner: str, slow: bool) -> bool:  # noqa: FBT001  the queue hands it on
+        """Return whether the owner may have one more look-up running, and one that may be slow."""
         if slow and self._slow_running.get(owner, 0) >= SLOW_EACH:
             return False
         return self._running.allows(owner, self._stuck.held(owner))
 
     def _start(self, lookup: _Lookup, owner: str) -> None:
+        """Look a name up in a thread, as one of this owner's look-ups."""
         lookup.is_started = True
         self._running.take(owner)
         if lookup.is_slow:
             self._slow_running[owner] = self._slow_running.get(owner, 0) + 1
-        for other in lookup.askings:
+        for other in lookup.waiters:
             self._queue.discard(other, lookup.host)
-        lookup.timer = self._loop.call_later(self._timeout, self._be_late, lookup, owner)
+        lookup.timer = self._loop.call_later(self._timeout, self._after_timeout, lookup, owner)
         self._threads.do(partial(self._run, lookup, owner))
 
     def _run(self, lookup: _Lookup, owner: str) -> None:
@@ -178,8 +189,8 @@ class Lookups:
 
     # --- Look-ups that take too long ------------------------------------------------------------
 
-    def _be_late(self, lookup: _Lookup, owner: str) -> None:
-        """Leave the place of a look-up beyond the timeout to others, if possible."""
+    def _after_timeout(self, lookup: _Lookup, owner: str) -> None:
+        """Answer all callers that it took too long, and leave its place to others if possible."""
         lookup.is_late = True
         self._remember_slow(lookup.host)
         self._learn(lookup.host, self._late)
@@ -192,14 +203,15 @@ class Lookups:
 
     def _give_up(self, lookup: _Lookup, owner: str) -> None:
         """Answer the callers of an owner that have waited for the timeout, even in the queue."""
-        asking = lookup.askings.pop(owner)
+        waiters = lookup.waiters.pop(owner)
         if not lookup.is_started:
             self._queue.discard(owner, lookup.host)
-            if not lookup.askings:
+            if not lookup.waiters:
                 self._forget(lookup)
-        self._answer(asking, self._late if lookup.is_started else self._unstarted)
+        self._answer(waiters, self._late if lookup.is_started else self._unstarted)
 
     def _remember_slow(self, host: str) -> None:
+        """Note that a name took too long; forget the oldest of too many such names."""
         self._slow.pop(host, None)
         self._slow[host] = None
         if len(self._slow) > MOST_SLOW:
@@ -208,19 +220,22 @@ class Lookups:
     # --- Answers --------------------------------------------------------------------------------
 
     def _forget(self, lookup: _Lookup) -> None:
+        """Remove a look-up, and give its owner's share of all look-ups back."""
         del self._lookups[lookup.host]
-        self._shares.give_back(lookup.maker)
+        self._shares.give_back(lookup.first_owner)
 
     def _answer_all(self, lookup: _Lookup, answer: Found) -> None:
-        askings, lookup.askings = lookup.askings, {}
-        for asking in askings.values():
-            self._answer(asking, answer)
+        """Pass the answer to all callers that wait for this look-up."""
+        waiters_by_owner, lookup.waiters = lookup.waiters, {}
+        for waiters in waiters_by_owner.values():
+            self._answer(waiters, answer)
 
-    def _answer(self, asking: _Asking, answer: Found) -> None:
-        asking.timer.cancel()
-        for done in asking.callers:
+    def _answer(self, waiters: _Waiters, answer: Found) -> None:
+        """Call the callbacks of one owner with the answer."""
+        waiters.timer.cancel()
+        for callback in waiters.callbacks:
             # Each has its own call, so that an error of one caller does not affect the next.
-            self._loop.call_soon(done, answer)
+            self._loop.call_soon(callback, answer)
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:

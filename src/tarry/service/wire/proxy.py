@@ -54,16 +54,17 @@ class Proxy(Struct, frozen=True):
         await loop.sock_sendall(sock, self._connect_request(target))
         head = b""
         while b"\r\n\r\n" not in head:
-            came = await loop.sock_recv(sock, MOST_HEAD)
-            head += came
-            if not came or len(head) > MOST_HEAD:
+            received = await loop.sock_recv(sock, MOST_HEAD)
+            head += received
+            if not received or len(head) > MOST_HEAD:
                 return Setback(Kind.TRANSIENT, "the egress proxy gave no proper answer")
         return _judge(head)
 
     def _connect_request(self, target: Target) -> bytes:
+        """Return the CONNECT request for a target."""
         host = f"[{target.host}]" if ":" in target.host else target.host
-        where = f"{host}:{target.port}"
-        lines = [f"CONNECT {where} HTTP/1.1", f"Host: {where}"]
+        address = f"{host}:{target.port}"
+        lines = [f"CONNECT {address} HTTP/1.1", f"Host: {address}"]
         if self.authorization is not None:
             lines.append(f"Proxy-Authorization: {self.authorization}")
         return "\r\n".join([*lines, "", ""]).encode("ascii")

@@ -84,15 +84,15 @@ class Seals:
         name, head = _opened_by(sealed)
         cipher = self._ciphers.get(name)
         if cipher is None:
-            given = ", ".join(self._ciphers)
-            raise SealError(f"a secret is sealed with the key {name!r}; the keys given are {given}")
+            ids = ", ".join(self._ciphers)
+            raise SealError(f"a secret is sealed with the key {name!r}; the keys given are {ids}")
         rest = sealed[len(head) :]
         try:
             return cipher.decrypt(rest[:_NONCE], rest[_NONCE:], _bound(head, place))
         except InvalidTag:
-            where = f"{place.column!r} of {place.row!r} ({place.tenant!r})"
+            place_of_secret = f"{place.column!r} of {place.row!r} ({place.tenant!r})"
             why = f"it was changed, sealed for another place, or with another key named {name!r}"
-            raise SealError(f"the secret {where} cannot be opened: {why}") from None
+            raise SealError(f"the secret {place_of_secret} cannot be opened: {why}") from None
 
     def needs_resealing(self, sealed: bytes) -> bool:
         """Return whether a secret was sealed with another key than the newest."""
@@ -112,9 +112,9 @@ def opened_headers(endpoint: Endpoint, seals: Seals) -> Headers:
 
 def opened_secrets(endpoint: Endpoint, seals: Seals) -> Secrets:
     """Return an endpoint's signing secrets, unsealed."""
-    where = place(endpoint, "secret")
+    place_of_secret = place(endpoint, "secret")
     return tuple(
-        (seals.open(secret.sealed, where).decode("ascii"), secret.expires_at)
+        (seals.open(secret.sealed, place_of_secret).decode("ascii"), secret.expires_at)
         for secret in endpoint.secrets
     )
 
@@ -175,6 +175,7 @@ def _make_key_file(path: Path) -> None:
 
 
 def _key(entry: str) -> tuple[str, bytes]:
+    """Read `name:key in base64`."""
     name, colon, encoded = entry.partition(":")
     try:
         if colon:

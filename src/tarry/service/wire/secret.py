@@ -45,6 +45,7 @@ def jwks(public_keys: Iterable[str]) -> dict[str, list[dict[str, str]]]:
 
 
 def _jwk(raw: bytes) -> dict[str, str]:
+    """Return a public key as a JSON Web Key."""
     x = _base64url(raw)
     thumbprint = sha256(f'{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}'.encode()).digest()
     kid = _base64url(thumbprint)

@@ -43,6 +43,7 @@ def setback(error: BaseException) -> Setback:
 
 
 def _words(error: BaseException) -> str:
+    """Return a sentence for people about a failed connection."""
     if isinstance(error, ConnectionRefusedError):
         return "the connection was refused"
     if isinstance(error, ConnectionError):

@@ -65,17 +65,19 @@ class Signer(Struct, frozen=True):
 
 
 def _sign_with(secret: str) -> _Sign:
+    """Return the function that signs content with this secret, symmetric or Ed25519."""
     if secret.startswith(PRIVATE):
         ed25519 = private_key(secret).sign
         return lambda content: "v1a," + b2a_base64(ed25519(content), newline=False).decode("ascii")
 
-    prepared = HMAC(shared_key(secret), SHA256())
+    keyed_hash = HMAC(shared_key(secret), SHA256())
 
     def hmac(content: bytes) -> str:
+        """Return the version 1 signature of some content."""
         # A copy skips the two blocks of the key: measured faster than hmac.digest and hmac.new.
-        fresh = prepared.copy()
-        fresh.update(content)
-        return "v1," + b2a_base64(fresh.finalize(), newline=False).decode("ascii")
+        content_hash = keyed_hash.copy()
+        content_hash.update(content)
+        return "v1," + b2a_base64(content_hash.finalize(), newline=False).decode("ascii")
 
     return hmac
 
@@ -125,6 +127,7 @@ def check_headers(headers: Iterable[tuple[str, str]]) -> Headers:
 
 
 def _check_name(name: str) -> str:
+    """Return a header's name in lower case; refuse a name that may not be set."""
     if not _TOKEN.fullmatch(name):
         wanted = "a header name: letters, digits and !#$%&'*+-.^_`|~"
         raise SettingsError("headers", name, wanted)
@@ -136,6 +139,7 @@ def _check_name(name: str) -> str:
 
 
 def _check_value(name: str, value: str) -> None:
+    """Refuse a header's value that is not one line of plain text."""
     # Errors do not show the value, which is often a password.
     if not _VALUE.fullmatch(value):
         wanted = "one line of Latin-1 text without control characters"

@@ -129,6 +129,7 @@ class Endpoint:
         return taken
 
     def _remember(self, now: float, count: int) -> None:
+        """Count requests that were offered, and forget those older than MEMORY."""
         recent = self._recent
         recent.append((now, count))
         self._offered += count

@@ -98,6 +98,7 @@ class _Lane:
         return self._stepped_at + self._rule.tick
 
     def _send_at(self) -> float:
+        """Return when the lane may send next; infinity if it has nothing to send or must not."""
         if not (self._backlog or self._fresh):
             if not self._retries:
                 return math.inf
@@ -112,6 +113,7 @@ class _Lane:
     # --- What happens ---------------------------------------------------------------------------
 
     def _send(self) -> None:
+        """Send the next delivery, and put its answer on the list of those to come."""
         now, pace = self._now, self._pace
         delivery = self._next()
         passes, took = self._answered()
@@ -130,6 +132,7 @@ class _Lane:
         self._free_at = next_slot(self._free_at, sent_at=now, rate=pace.rate) if pace.rate else now
 
     def _next(self) -> int:
+        """Return the next delivery to send; fresh ones get every second turn."""
         while self._retries and self._retries[0][0] <= self._now:
             self._backlog.appendleft(heapq.heappop(self._retries)[1])
         self._turn = not self._turn
@@ -153,6 +156,7 @@ class _Lane:
         return settings.error_rate == 0 or self._error() >= settings.error_rate, took
 
     def _answer(self) -> None:
+        """Handle the next answer."""
         _, _, delivery, passed, epoch, sent_at = heapq.heappop(self._air)
         late, took = epoch != self._pace.epoch, self._now - sent_at
         if passed:
@@ -183,6 +187,7 @@ class _Lane:
         self._tally = _Tally()
 
     def _step(self, pace: Pace, seen: Seen) -> Pace:
+        """Let the pacer make a step, and return its new pace."""
         self._stepped_at = self._now
         stepped = step(
             self._rule, pace, seen, now=self._now, waiting=self._waiting(), draw=self._jitter
@@ -234,7 +239,7 @@ class _Tally:
         self.answers += 1
 
     def failed(self, failures: int, *, late: bool) -> None:
-        """Count a response as this number of failures of the endpoint."""
+        """Count a failed attempt as this many failures of the endpoint; 0: it is not to blame."""
         if not failures:
             self._spared += 1
             return

@@ -65,6 +65,7 @@ class Backlog(BacklogSettings, init=False):
         return Run(self._metrics(log), log.curves(self.capacity, self.outage))
 
     def _metrics(self, log: DeliveryLog) -> dict[str, float | None]:
+        """Return the metrics of one run."""
         recovery, limit = log.recovery, self.limit
         ratio = None if recovery is None or limit is None else recovery / limit
         return {

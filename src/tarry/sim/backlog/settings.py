@@ -103,7 +103,7 @@ class BacklogSettings(Value):
         owned = None if handover is None else checks.positive_seconds("handover", handover)
         settle(self, "handover", owned)
         settle(self, "watch", checks.positive_seconds("watch", watch))
-        self._must_fit()
+        self._check_limits()
 
     @property
     def limit(self) -> float | None:
@@ -124,7 +124,8 @@ class BacklogSettings(Value):
         times = np.cumsum(-np.log1p(-stream.random(count)) / self.arrivals)
         return times[times < self.watch]
 
-    def _must_fit(self) -> None:
+    def _check_limits(self) -> None:
+        """Raise ScenarioError if settings are too large, or do not fit each other."""
         if self.waiting > MOST:
             raise ScenarioError("waiting", self.waiting, f"at most {MOST:,}")
         for key, longest in (("outage", LONGEST_OUTAGE), ("watch", LONGEST_WATCH)):
@@ -151,6 +152,7 @@ class BacklogSettings(Value):
 
 
 def _steps(value: object) -> tuple[tuple[float, float], ...]:
+    """Return a capacity as steps: when each begins, and how much it is."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
         return ((0.0, _rate("capacity", value, STEPS)),)
     steps: list[tuple[float, float]] = []

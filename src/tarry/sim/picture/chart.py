@@ -41,7 +41,7 @@ FAR = 4.0
 """Show at most this many times what the median policy needs."""
 
 SLACK = 1.25
-"""Say so below the picture if the curves are this many times longer than what is shown."""
+"""Say so below the picture if the curves are this many times longer than the part shown."""
 
 
 class View(Value):
@@ -116,6 +116,7 @@ def pictures(study: Study) -> list[Picture]:
 
 
 def _picture(view: View, study: Study, traces: Sequence[Trace], frame: Frame) -> Picture:
+    """Return the picture of a view; it is drawn later."""
     main, against = view.lines.main, view.lines.against
     if not view.overlaid:
         held = any(against in trace.curves for trace in traces)

@@ -35,6 +35,7 @@ def envelope(policy: Policy, name: str, attempts: int | None = None) -> Picture:
 
 
 def _draw(rows: Sequence[Row], sheet: Sheet) -> None:
+    """Draw the waits of a policy on a sheet."""
     if not rows:
         sheet.write(
             sheet.width / 2, sheet.height / 2, "one attempt, no wait", ha="center", color=FAINT
@@ -58,6 +59,7 @@ def _draw(rows: Sequence[Row], sheet: Sheet) -> None:
 
 
 def _scale(rows: Sequence[Row]) -> tuple[float, float, bool]:
+    """Return the ends of the axis of waits, and whether it is logarithmic."""
     longest = [row.wait.most for row in rows]
     top = max(longest)
     shortest = min((wait for wait in longest if wait > 0), default=top)
@@ -68,6 +70,7 @@ def _scale(rows: Sequence[Row]) -> tuple[float, float, bool]:
 
 
 def _waits(axes: Axes, rows: Sequence[Row], floor: float) -> None:
+    """Draw the waits before each attempt, as bars or as an area."""
     attempts = [row.attempt for row in rows]
     least = [max(row.wait.least, floor) for row in rows]
     most = [row.wait.most for row in rows]

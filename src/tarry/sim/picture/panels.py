@@ -140,7 +140,7 @@ def together(
     handles = [*axes.get_legend_handles_labels()[0], *_shade_key(frame)]
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.02), handlelength=4)
     if not any(_has(trace, main, frame) for trace in traces):
-        _nothing(axes)
+        _write_nothing_to_show(axes)
     sheet.fit([axes])
 
 
@@ -210,8 +210,9 @@ def _rule(axes: Axes, frame: Frame, floor: float, top: float, *, log: bool) -> N
 
 
 def _panel(axes: Axes, trace: Trace, lines: Lines, frame: Frame, floor: float) -> None:
+    """Draw one policy's curve, with the curves beside it."""
     if not _has(trace, lines.main, frame):
-        _nothing(axes)
+        _write_nothing_to_show(axes)
         return
     colour = stroke(trace.number).colour
     _thin(axes, trace.curves.get(lines.beside), frame, BESIDE)
@@ -221,11 +222,12 @@ def _panel(axes: Axes, trace: Trace, lines: Lines, frame: Frame, floor: float) -
     axes.plot(seconds, values, color=colour, linewidth=1.3)
     _thin(axes, trace.curves.get(lines.against), frame, AGAINST)
     if lines.peak:
-        peak = _told_peak(trace, lines, frame)
+        peak = _peak_text(trace, lines, frame)
         axes.set_title(peak, loc="right", fontsize=8.5, color=FAINT)
 
 
-def _told_peak(trace: Trace, lines: Lines, frame: Frame) -> str:
+def _peak_text(trace: Trace, lines: Lines, frame: Frame) -> str:
+    """Return the peak of a curve as text; empty if there is no curve."""
     curve = trace.curves.get(lines.peak)
     _, values = cut(curve, frame.replace(start=max(0.0, frame.start)))
     if curve is None or not len(values):
@@ -236,6 +238,7 @@ def _told_peak(trace: Trace, lines: Lines, frame: Frame) -> str:
 
 
 def _thin(axes: Axes, curve: Curve | None, frame: Frame, look: Stroke) -> None:
+    """Draw a thin line."""
     if curve is not None:
         axes.plot(
             *cut(curve, frame),
@@ -246,7 +249,8 @@ def _thin(axes: Axes, curve: Curve | None, frame: Frame, look: Stroke) -> None:
         )
 
 
-def _nothing(axes: Axes) -> None:
+def _write_nothing_to_show(axes: Axes) -> None:
+    """Write that there is nothing to show."""
     axes.text(
         *(0.5, 0.5, "nothing to show"),
         transform=axes.transAxes,

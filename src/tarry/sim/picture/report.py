@@ -46,6 +46,7 @@ def report(study: Study, command: str) -> str:
 
 
 def _opening(study: Study) -> Iterator[Html]:
+    """Yield the title, the headline and the circumstances."""
     yield tag("h1", study.storm.name)
     if study.storm.about:
         yield tag("p", study.storm.about, class_="about")
@@ -62,6 +63,7 @@ def _opening(study: Study) -> Iterator[Html]:
 
 
 def _results(study: Study) -> Iterator[Html]:
+    """Yield the tables of results and of what they mean."""
     yield tag("h2", "Results")
     if not study.results:
         yield tag("p", "No run was completed, so there is nothing to tell.")
@@ -71,7 +73,7 @@ def _results(study: Study) -> Iterator[Html]:
         "Mean over the runs; below it the 95 % confidence interval of that mean.",
         ["Policy", *(_head(name, measure.unit) for name, measure in measures.items())],
         (
-            [result.policy, *(_told(name, result.metrics[name]) for name in measures)]
+            [result.policy, *(_result_cell(name, result.metrics[name]) for name in measures)]
             for result in study.results
         ),
         "numbers",
@@ -92,7 +94,7 @@ def _unit(unit: str) -> str:
     return {"s": "seconds", "1/s": "per second"}.get(unit, unit)
 
 
-def _told(name: str, estimate: Estimate) -> Html:
+def _result_cell(name: str, estimate: Estimate) -> Html:
     """Format a mean with its interval, or say how many runs gave no number."""
     if estimate.mean is None:
         nothing = "never" if name.startswith(RECOVERY) else "none"
@@ -109,6 +111,7 @@ def _small(text: str) -> Html:
 
 
 def _pictures(study: Study) -> Iterator[Html]:
+    """Yield the pictures."""
     drawn = figures(study)
     if drawn:
         yield tag("h2", "Pictures")
@@ -118,6 +121,7 @@ def _pictures(study: Study) -> Iterator[Html]:
 
 
 def _figure(picture: Picture, svg: str) -> Html:
+    """Return a picture with its caption."""
     label = f"{picture.title}. {picture.caption}"
     sheet = tag("div", Html(svg), class_="sheet", role="img", aria_label=label)
     frame = tag("div", sheet, class_="box", tabindex="0", role="group", aria_label=picture.title)
@@ -125,6 +129,7 @@ def _figure(picture: Picture, svg: str) -> Html:
 
 
 def _scenario(study: Study) -> Iterator[Html]:
+    """Yield the settings and the text of the scenario."""
     storm = study.storm
     yield tag("h2", "What was asked")
     settings = ([key, _setting(value)] for key, value in storm.settings.items())

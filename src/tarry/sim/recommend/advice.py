@@ -24,7 +24,7 @@ SHORTER: Mapping[Manner, str] = {
     "brittle": "Longer ones take longer, shorter ones offer more than it bears.",
     "degrade": "Longer ones take longer, shorter ones slow it down.",
 }
-"""What is wrong with other waits, by how the endpoint behaves above its capacity."""
+"""Why other waits are worse, by how the endpoint behaves above its capacity."""
 
 
 def verdict(recommendation: Recommendation) -> str:
@@ -41,14 +41,15 @@ def verdict(recommendation: Recommendation) -> str:
     if predicted.slowest is None:
         return (
             "Infeasible for clients that retry for themselves: no policy that was tried recovers "
-            f"in every run. {_coordinate(recommendation)}"
+            f"in every run. {_coordination_sentence(recommendation)}"
         )
     if not recommendation.feasible:
         more = _rate(upward(wish.capacity * predicted.slowest / wish.latency, DIGITS))
         return (
             "Infeasible for clients that retry for themselves: they do not know of each other, and "
             f"seldom need less than {AT_BEST} drain limits. The one below takes up to "
-            f"{spoken(predicted.slowest)}, more than {within}. {_coordinate(recommendation)} "
+            f"{spoken(predicted.slowest)}, more than {within}. "
+            f"{_coordination_sentence(recommendation)} "
             f"Otherwise add capacity, to about {more} a second, or allow "
             f"{spoken(upward(predicted.slowest))}."
         )
@@ -62,15 +63,15 @@ def verdict(recommendation: Recommendation) -> str:
 def sentences(recommendation: Recommendation) -> list[str]:
     """Say why this policy, what its limits outlast, and what else to consider."""
     return [
-        *_load(recommendation),
-        *_waits(recommendation),
-        _limits(recommendation),
-        *_lane(recommendation),
-        _budget(recommendation),
+        *_load_sentences(recommendation),
+        *_wait_sentences(recommendation),
+        _limits_sentence(recommendation),
+        *_lane_sentences(recommendation),
+        _budget_sentence(recommendation),
     ]
 
 
-def _load(recommendation: Recommendation) -> Iterator[str]:
+def _load_sentences(recommendation: Recommendation) -> Iterator[str]:
     wish, mean = recommendation.wish, pauses(recommendation.policy).mean
     if wish.clients <= wish.capacity:
         yield (
@@ -91,7 +92,7 @@ def _load(recommendation: Recommendation) -> Iterator[str]:
         yield "Careful: in an outage much longer than this one, that is more than it bears."
 
 
-def _waits(recommendation: Recommendation) -> Iterator[str]:
+def _wait_sentences(recommendation: Recommendation) -> Iterator[str]:
     wish, backoff = recommendation.wish, recommendation.policy.backoff
     if wish.clients > wish.capacity:
         yield (
@@ -113,7 +114,7 @@ def _waits(recommendation: Recommendation) -> Iterator[str]:
         )
 
 
-def _limits(recommendation: Recommendation) -> str:
+def _limits_sentence(recommendation: Recommendation) -> str:
     policy = recommendation.policy
     return (
         f"attempts = {policy.attempts} and within = {policy.within:g} outlast an outage "
@@ -121,7 +122,7 @@ def _limits(recommendation: Recommendation) -> str:
     )
 
 
-def _lane(recommendation: Recommendation) -> Iterator[str]:
+def _lane_sentences(recommendation: Recommendation) -> Iterator[str]:
     lane = recommendation.coordinated
     if lane is None or lane.recovery.mean is None:
         return
@@ -134,7 +135,7 @@ def _lane(recommendation: Recommendation) -> Iterator[str]:
     )
 
 
-def _budget(recommendation: Recommendation) -> str:
+def _budget_sentence(recommendation: Recommendation) -> str:
     capacity = TOKENS * max(LEAST_RETRIES, math.ceil(recommendation.wish.capacity))
     return (
         "For calls somebody waits for, put a budget beside it, shared by all callers of the "
@@ -143,7 +144,7 @@ def _budget(recommendation: Recommendation) -> str:
     )
 
 
-def _coordinate(recommendation: Recommendation) -> str:
+def _coordination_sentence(recommendation: Recommendation) -> str:
     lane, latency = recommendation.coordinated, recommendation.wish.latency
     if lane is None:
         return "One dispatcher that sends them all (a paced lane) may do better."

@@ -126,10 +126,13 @@ class _Search:
         self._lane: list[Trial] = []
 
     def screen(self) -> None:
+        """Measure all candidates in a short run of a small model."""
         size = fitting(self._wish, *SCREEN)
         chances = [Chance(self._seed, FIRST_LOOK)]
-        all_of_them = candidates(self._wish)
-        measure(all_of_them, self._wish, size, chances, into=self._screened, on_step=self._on_step)
+        all_candidates = candidates(self._wish)
+        measure(
+            all_candidates, self._wish, size, chances, into=self._screened, on_step=self._on_step
+        )
 
     def look_closer(self) -> None:
         size = fitting(self._wish, *CLOSER)

@@ -55,7 +55,7 @@ MANNER = Shape((str,), f"one of {', '.join(MANNERS)}", {"enum": list(MANNERS)})
 MODELS: Mapping[str, Form] = {
     "contention": Form(
         Contention,
-        "Many clients write to one row; whoever read an old version fails and tries again.",
+        "Many clients write to one row; a client that read an old version fails and tries again.",
         {
             "clients": Key(COUNT, "How many clients start at once.", required=True),
             "latency_mean": Key(SECONDS, "How long a message takes on average, in seconds."),
@@ -65,7 +65,7 @@ MODELS: Mapping[str, Form] = {
     ),
     "timeline": Form(
         Timeline,
-        "Many clients fail at the same moment and retry; nobody answers, arrivals are counted.",
+        "Many clients fail at the same moment and retry; no client gets an answer.",
         {
             "clients": Key(COUNT, "How many clients fail at 0.", required=True),
             "retries": Key(COUNT, "How many retries each makes.", required=True),
@@ -98,7 +98,9 @@ MODELS: Mapping[str, Form] = {
         "A webhook endpoint comes back from an outage with deliveries waiting for it.",
         {
             "waiting": Key(COUNT, "How many deliveries wait when it comes back.", required=True),
-            "capacity": Key(CAPACITY, "How many it can take a second.", required=True),
+            "capacity": Key(
+                CAPACITY, "How many deliveries the endpoint can accept in a second.", required=True
+            ),
             "outage": Key(OUTAGE, "How many seconds it was down."),
             "endpoint": Key(MANNER, "What it does with more than it can take."),
             "error_rate": Key(SHARE, "The share of what gets through that fails all the same."),
@@ -143,12 +145,12 @@ BREAKER = Form(
     BreakerRule,
     "When the circuit opens, and how it closes again.",
     {
-        "failures": Key(COUNT, "Opens on so many failures in a row.", unlimited=True),
+        "failures": Key(COUNT, "Opens after this many failures in a row.", unlimited=True),
         "open_for": Key(SOME_SECONDS, "How many seconds it stays open."),
         "rate": Key(SOME_SHARE, "Opens when this share of the calls in the window failed."),
         "minimum": Key(COUNT, "With fewer calls in the window the shares say nothing."),
         "window": Key(SOME_SECONDS, "The window in seconds."),
-        "slow": Key(SOME_SECONDS, "A call that takes longer than so many seconds is slow."),
+        "slow": Key(SOME_SECONDS, "A call that takes longer than this many seconds is slow."),
         "slow_rate": Key(SOME_SHARE, "Opens when this share of the calls in the window was slow."),
         "growth": Key(FACTOR, "How much longer it stays open each time its probes fail."),
         "longest": Key(SOME_SECONDS, "The longest it stays open, in seconds."),

@@ -26,7 +26,7 @@ MEASURES: Mapping[str, Measure] = {
     "amplification": Measure("attempts at the server for each request begun in the trouble"),
     "recovery": Measure("from the end of the trouble until 80 % are answered in time again", "s"),
     "p99": Measure("99 of 100 answered requests took no longer", "s"),
-    "wasted": Measure("share of the workers' time spent on answers nobody waited for"),
+    "wasted": Measure("share of the workers' time spent on answers that no client waited for"),
     "worst_amplification": Measure("attempts for each new request in the worst 10 s"),
 }
 

@@ -66,7 +66,7 @@ class AddContract(Topic):
         ).payload == payload
         assert [due.payload for due in await scene.due()] == [payload]
 
-    async def test_what_is_to_be_sent_says_of_which_type_it_is(self, scene: Scene) -> None:
+    async def test_a_due_delivery_has_its_event_type(self, scene: Scene) -> None:
         message = await scene.add(content_type="text/xml")
         await scene.add()
         assert [due.content_type for due in await scene.due()] == ["text/xml", None]
@@ -84,7 +84,7 @@ class AddContract(Topic):
     async def test_nothing_is_added_by_a_call_without_messages(self, scene: Scene) -> None:
         assert await scene.store.add([]) == []
 
-    async def test_an_unknown_application_is_told_and_harms_no_other_message(
+    async def test_an_unknown_application_is_reported_and_affects_no_other_message(
         self, scene: Scene
     ) -> None:
         new = [
@@ -118,7 +118,7 @@ class AddContract(Topic):
         assert delivery.due_at is None
 
     @pytest.mark.parametrize("deliver_at", [None, NOON + 60])
-    async def test_what_a_disabled_endpoint_misses_is_recorded_as_skipped(
+    async def test_deliveries_to_a_disabled_endpoint_are_saved_as_skipped(
         self, scene: Scene, deliver_at: float | None
     ) -> None:
         disabled = await scene.add_endpoint(standing=Standing.DISABLED)
@@ -138,14 +138,14 @@ class AddContract(Topic):
         assert (delivery.state, delivery.reason) == (State.READY, Reason.NEW)
 
     async def test_a_deleted_endpoint_gets_nothing(self, scene: Scene) -> None:
-        gone = await scene.add_endpoint()
-        await scene.delete_endpoint(gone)
+        deleted_endpoint = await scene.add_endpoint()
+        await scene.delete_endpoint(deleted_endpoint)
         message = await scene.add()
-        assert [to.id for to, _ in await scene.store.read(AllDeliveriesOf(message.id))] == [
-            scene.endpoint.id
-        ]
+        assert [
+            receiver.id for receiver, _ in await scene.store.read(AllDeliveriesOf(message.id))
+        ] == [scene.endpoint.id]
 
-    async def test_a_message_that_nobody_wants_is_kept(self, scene: Scene) -> None:
+    async def test_a_message_that_no_endpoint_wants_is_kept(self, scene: Scene) -> None:
         application = an_application()
         await scene.store.put(application)
         new = new_message(application)
@@ -161,7 +161,7 @@ class AddContract(Topic):
         assert await scene.store.get(Messages(scene.application.id), "evt-1") == first
         assert len(await scene.due()) == 1
 
-    async def test_an_event_id_that_comes_twice_in_a_call_goes_to_the_first(
+    async def test_of_two_messages_in_a_call_the_first_gets_their_event_id(
         self, scene: Scene
     ) -> None:
         new = [new_message(scene.application, event_id="evt-1") for _ in range(2)]
@@ -191,15 +191,15 @@ class AddContract(Topic):
         assert (await scene.row(endpoint)).waiting == 1
 
     async def test_a_full_backlog_is_one_application_s_own(self, scene: Scene) -> None:
-        full = an_application(most_waiting=0)
-        await scene.store.put(full)
-        new = [new_message(full), new_message(scene.application)]
+        application_at_limit = an_application(most_waiting=0)
+        await scene.store.put(application_at_limit)
+        new = [new_message(application_at_limit), new_message(scene.application)]
         first, second = await scene.store.add(new)
         assert isinstance(first, BacklogFull)
-        assert (first.application, first.allowed) == (full.id, 0)
+        assert (first.application, first.allowed) == (application_at_limit.id, 0)
         assert second == Accepted(new[1].message)
         with pytest.raises(NotFound):
-            await scene.store.get(Messages(full.id), new[0].message.id)
+            await scene.store.get(Messages(application_at_limit.id), new[0].message.id)
 
     async def test_an_expunged_payload_is_gone_for_good(self, scene: Scene) -> None:
         message = await scene.add(payload=b"secret", deliver_at=NOON + 5)
@@ -208,7 +208,7 @@ class AddContract(Topic):
         (due,) = await scene.due(Stream.WAITING, now=NOON + 5)
         assert (due.message, due.payload) == (message.id, None)
 
-    async def test_nobody_expunges_a_message_of_another_application(self, scene: Scene) -> None:
+    async def test_a_message_of_another_application_cannot_be_expunged(self, scene: Scene) -> None:
         message = await scene.add()
         with pytest.raises(NotFound):
             await scene.store.expunge(Messages("app_other"), message.id)

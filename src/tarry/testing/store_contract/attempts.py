@@ -37,7 +37,7 @@ class AttemptsContract(Topic):
                     await scene.settle(put_back(due, attempt=attempt))
                     attempts.append((attempt, message, endpoint))
         await scene.delete_endpoint(other_endpoint)
-        gone = await scene.row(other_endpoint)
+        other_row = await scene.row(other_endpoint)
 
         async def read_to(cut: Cut) -> list[tuple[Attempt, Message]]:
             return (await store.page(AttemptsTo(scene.endpoint, AttemptFilter()), cut)).entries
@@ -45,28 +45,28 @@ class AttemptsContract(Topic):
         async def read_of(cut: Cut) -> list[tuple[Attempt, Endpoint]]:
             return (await store.page(AttemptsOf(first_message.id, AttemptFilter()), cut)).entries
 
-        to = [(attempt, message) for attempt, message, at in attempts if at is scene.endpoint]
-        await check_pages(read_to, to, lambda pair: pair[0].id)
-        elsewhere = next(attempt for attempt, _, at in attempts if at is other_endpoint)
-        await check_gone(read_to, to, 1, elsewhere.id)
-        await check_gone(read_to, to, len(to), new_id(ATTEMPT))
-        of = [
-            (attempt, gone.endpoint if at is other_endpoint else at)
+        attempts_to_endpoint = [
+            (attempt, message) for attempt, message, at in attempts if at is scene.endpoint
+        ]
+        await check_pages(read_to, attempts_to_endpoint, lambda pair: pair[0].id)
+        foreign_attempt = next(attempt for attempt, _, at in attempts if at is other_endpoint)
+        await check_gone(read_to, attempts_to_endpoint, 1, foreign_attempt.id)
+        await check_gone(read_to, attempts_to_endpoint, len(attempts_to_endpoint), new_id(ATTEMPT))
+        attempts_of_message = [
+            (attempt, other_row.endpoint if at is other_endpoint else at)
             for attempt, message, at in attempts
             if message is first_message
         ]
-        await check_pages(read_of, of, lambda pair: pair[0].id)
+        await check_pages(read_of, attempts_of_message, lambda pair: pair[0].id)
         for lane in (scene.lane, other_endpoint.lane):
             in_lane = AttemptFilter(lane=lane)
             entries = (await store.page(AttemptsOf(first_message.id, in_lane), ALL)).entries
-            assert entries == [pair for pair in of if pair[0].lane == lane]
-        none = await store.page(AttemptsTo(scene.endpoint, AttemptFilter(lane=-1)), ALL)
-        assert none.entries == []
+            assert entries == [pair for pair in attempts_of_message if pair[0].lane == lane]
+        empty_page = await store.page(AttemptsTo(scene.endpoint, AttemptFilter(lane=-1)), ALL)
+        assert empty_page.entries == []
         assert (await store.page(AttemptsOf("msg_nobody", AttemptFilter()), ALL)).entries == []
 
-    async def test_attempts_are_chosen_by_what_came_of_them_and_their_messages(
-        self, scene: Scene
-    ) -> None:
+    async def test_attempts_are_filtered_by_their_outcomes_and_messages(self, scene: Scene) -> None:
         store = scene.store
         message = await scene.add(channels=("eu",), tags=("big",), event_type="a")
         attempts: list[Attempt] = []
@@ -99,14 +99,14 @@ class AttemptsContract(Topic):
             (AttemptFilter(message=MessageFilter(tag="small")), []),
             (AttemptFilter(message=MessageFilter(event_types=("b",))), []),
         ]:
-            to = [(attempts[index], message) for index in positions]
-            of = [(attempts[index], scene.endpoint) for index in positions]
+            attempts_to_endpoint = [(attempts[index], message) for index in positions]
+            attempts_of_message = [(attempts[index], scene.endpoint) for index in positions]
             for limit in (1, 2, 100):
                 cut = Cut(limit=limit)
                 by_endpoint = await store.page(AttemptsTo(scene.endpoint, attempt_filter), cut)
-                assert by_endpoint.entries == to[:limit]
+                assert by_endpoint.entries == attempts_to_endpoint[:limit]
                 by_message = await store.page(AttemptsOf(message.id, attempt_filter), cut)
-                assert by_message.entries == of[:limit]
+                assert by_message.entries == attempts_of_message[:limit]
 
     async def test_one_attempt_is_found_by_its_message(self, scene: Scene) -> None:
         store = scene.store
@@ -123,7 +123,7 @@ class AttemptsContract(Topic):
             with pytest.raises(NotFound, match=attempt_id):
                 await store.get(AttemptsOf(message_id), attempt_id)
 
-    async def test_what_an_endpoint_answered_can_be_forgotten(self, scene: Scene) -> None:
+    async def test_the_stored_response_of_an_attempt_can_be_expunged(self, scene: Scene) -> None:
         store = scene.store
         message, other = await scene.add(), await scene.add()
         first, second = [an_attempt(due, body=b"secret") for due in await scene.due()]

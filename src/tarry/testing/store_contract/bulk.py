@@ -41,7 +41,7 @@ class BulkContract(Topic):
             (Fate.NEVER, {"skipped", "missing"}),
         ],
     )
-    async def test_messages_are_replayed_by_what_became_of_them(
+    async def test_messages_are_replayed_by_the_state_of_their_deliveries(
         self, scene: Scene, fate: Fate | None, replayed: set[str]
     ) -> None:
         messages = await _every_fate(scene)
@@ -106,24 +106,26 @@ class BulkContract(Topic):
         )
         (again,) = await scene.due(Stream.WAITING)
         await scene.settle(failed(again, attempt=an_attempt(again, status=404)))
-        elsewhere = await scene.add_endpoint()
-        assert (await _replay(scene, ReplayFilter(status_class=500), elsewhere)).done == 0
+        other_endpoint = await scene.add_endpoint()
+        assert (await _replay(scene, ReplayFilter(status_class=500), other_endpoint)).done == 0
         task = await _replay(scene, ReplayFilter(status_class=status_class))
         assert task.done == len(chosen)
         seqs = [due.seq for due in await scene.due() if due.accepted_at == NOON + 50]
         assert seqs == [index + 1 for index in chosen]
 
-    async def test_only_what_an_endpoint_wants_is_new_to_it(self, scene: Scene) -> None:
+    async def test_a_replay_creates_only_deliveries_that_the_endpoint_wants(
+        self, scene: Scene
+    ) -> None:
         fitting = await scene.add(event_type="a", channels=("eu",))
         await scene.add(event_type="b", channels=("eu",))
         await scene.add(event_type="a", channels=("us",))
-        late = await scene.add_endpoint(event_types=("a",), channels=("eu",))
-        assert (await _replay(scene, ReplayFilter(), late)).done == 1
-        assert [due.message for due in await scene.due(lane=late.lane)] == [fitting.id]
+        later_endpoint = await scene.add_endpoint(event_types=("a",), channels=("eu",))
+        assert (await _replay(scene, ReplayFilter(), later_endpoint)).done == 1
+        assert [due.message for due in await scene.due(lane=later_endpoint.lane)] == [fitting.id]
         deliveries = await scene.store.read(AllDeliveriesOf(fitting.id))
-        assert {endpoint.id for endpoint, _ in deliveries} == {scene.endpoint.id, late.id}
+        assert {endpoint.id for endpoint, _ in deliveries} == {scene.endpoint.id, later_endpoint.id}
 
-    async def test_what_went_to_an_endpoint_goes_again_whatever_it_wants_now(
+    async def test_a_replay_repeats_deliveries_that_the_endpoint_no_longer_wants(
         self, scene: Scene
     ) -> None:
         await scene.add(event_type="a")
@@ -131,20 +133,18 @@ class BulkContract(Topic):
         await scene.store.put(replace(scene.endpoint, event_types=("b",)))
         assert (await _replay(scene, ReplayFilter())).done == 1
 
-    async def test_what_has_no_payload_or_must_wait_for_its_time_stays_as_it_is(
-        self, scene: Scene
-    ) -> None:
+    async def test_a_replay_skips_expunged_and_scheduled_messages(self, scene: Scene) -> None:
         expunged = await scene.add()
         await scene.settle(*map(delivered, await scene.due()))
         await scene.store.expunge(Messages(scene.application.id), expunged.id)
         scheduled = await scene.add(deliver_at=NOON + 51)
-        late = await scene.add_endpoint()
+        later_endpoint = await scene.add_endpoint()
         before = await scene.delivery(scheduled)
-        missed = a_task(late, Work.REPLAY_MISSING)
+        missed = a_task(later_endpoint, Work.REPLAY_MISSING)
         await scene.store.add_task(missed)
         assert (await _finish(scene, missed)).done == 0
         assert (await _replay(scene, ReplayFilter())).done == 0
-        assert (await _replay(scene, ReplayFilter(), late)).done == 0
+        assert (await _replay(scene, ReplayFilter(), later_endpoint)).done == 0
         assert (await scene.delivery(expunged)).state is State.DELIVERED
         assert await scene.delivery(scheduled) == before
         due = await scene.add(deliver_at=NOON + 50)
@@ -161,7 +161,9 @@ class BulkContract(Topic):
         assert await scene.store.woken(scene.leases) == [scene.lane]
 
     @pytest.mark.parametrize("work", sorted(STATISTICS))
-    async def test_a_count_is_next_for_those_who_count_only(self, scene: Scene, work: Work) -> None:
+    async def test_a_count_is_the_next_task_only_of_workers_that_count(
+        self, scene: Scene, work: Work
+    ) -> None:
         store = scene.store
         task = _a_count(work)
         await store.add_task(task)
@@ -176,7 +178,7 @@ class BulkContract(Topic):
         assert await store.next_task(ALL_SHARDS, STATISTICS) == task
         assert await store.next_task(ALL_SHARDS) == replay
 
-    async def test_a_count_is_finished_with_what_came_out(self, scene: Scene) -> None:
+    async def test_a_count_is_finished_with_its_result(self, scene: Scene) -> None:
         store, task = scene.store, _a_count(Work.APP_STATS)
         await store.add_task(task)
         lease = next(lease for lease in scene.leases if lease.shard == shard_of(""))
@@ -297,6 +299,7 @@ async def _replay(
 
 
 async def _finish(scene: Scene, task: Task) -> Task:
+    """Do a task in pieces of two until it is finished."""
     for _ in range(20):
         task = await scene.store.advance(task, now=NOON + 50, limit=2, lease=scene.lease)
         if task.finished_at is not None:

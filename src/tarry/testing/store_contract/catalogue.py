@@ -56,7 +56,7 @@ class CatalogueContract(Topic):
             "org_b",
         ]
 
-    async def test_an_environment_that_is_there_is_not_made_anew(self, store: Store) -> None:
+    async def test_an_environment_that_exists_is_not_created_again(self, store: Store) -> None:
         await store.create(Environment("org_a"))
         assert [environment.id for environment in await store.read(Environments())] == ["org_a"]
         await store.put(Environment("org_a", '{"attempts": 3}'))
@@ -66,7 +66,7 @@ class CatalogueContract(Topic):
 
     async def test_an_application_is_kept_as_it_was_put(self, scene: Scene) -> None:
         plain = an_application()
-        full = an_application(
+        complete = an_application(
             name=TEXT,
             uid=TEXT,
             rate=12.5,
@@ -76,10 +76,10 @@ class CatalogueContract(Topic):
             created_at=NOON + 0.125,
             updated_at=NOON + 0.25,
         )
-        for application in (plain, full, replace(full, name="new", metadata={}, rate=None)):
+        for application in (plain, complete, replace(complete, name="new", metadata={}, rate=None)):
             await scene.store.put(application)
             assert await scene.store.get(Applications(ENVIRONMENT), application.id) == application
-        assert (await scene.store.get(Applications(ENVIRONMENT), TEXT)).id == full.id
+        assert (await scene.store.get(Applications(ENVIRONMENT), TEXT)).id == complete.id
 
     async def test_an_application_is_one_environment_s_own(self, scene: Scene) -> None:
         await scene.store.put(replace(scene.application, uid="acme"))
@@ -88,16 +88,16 @@ class CatalogueContract(Topic):
                 await scene.store.get(Applications("org_other"), known_as)
             assert (caught.value.kind, caught.value.id) == ("application", known_as)
 
-    async def test_nobody_changes_or_deletes_an_application_of_another_environment(
+    async def test_an_application_of_another_environment_cannot_be_changed_or_deleted(
         self, scene: Scene
     ) -> None:
-        application_id, elsewhere = scene.application.id, Applications("org_other")
+        application_id, foreign_kind = scene.application.id, Applications("org_other")
         with pytest.raises(NotFound):
             await scene.store.change(
-                elsewhere, application_id, lambda stored: replace(stored, name="x")
+                foreign_kind, application_id, lambda stored: replace(stored, name="x")
             )
         with pytest.raises(NotFound):
-            await scene.store.delete(elsewhere, application_id, now=NOON)
+            await scene.store.delete(foreign_kind, application_id, now=NOON)
         assert await scene.store.get(Applications(ENVIRONMENT), application_id) == scene.application
         stored = await scene.store.get(Endpoints(application_id), scene.endpoint.id)
         assert stored == scene.endpoint
@@ -124,7 +124,7 @@ class CatalogueContract(Topic):
         await scene.store.put(Environment("org_other"))
         await scene.store.put(an_application(environment="org_other", uid="acme"))
 
-    async def test_an_id_goes_before_a_uid_that_looks_like_it(self, scene: Scene) -> None:
+    async def test_an_id_has_precedence_over_an_equal_uid(self, scene: Scene) -> None:
         store, application, endpoint = scene.store, scene.application, scene.endpoint
         await store.put(an_application(uid=application.id))
         assert await store.get(Applications(ENVIRONMENT), application.id) == application
@@ -142,11 +142,11 @@ class CatalogueContract(Topic):
         before = await scene.add_endpoint()
         await scene.delete_endpoint(before)
         changed = await scene.row(before)
-        gone = await scene.store.delete(
+        delete_tasks = await scene.store.delete(
             Applications(application.environment), application.id, now=NOON + 5
         )
         deleted = scene.endpoint.stand(Standing.DELETED, NOON + 5)
-        assert gone == [discarding(deleted, ENVIRONMENT)], (
+        assert delete_tasks == [discarding(deleted, ENVIRONMENT)], (
             "a task for each endpoint that was not deleted before"
         )
         assert await scene.row(before) == changed
@@ -187,14 +187,15 @@ class CatalogueContract(Topic):
                 await scene.store.get(Messages("app_other"), known_as)
             assert (caught.value.kind, caught.value.id) == ("message", known_as)
 
-    async def test_cancelling_ends_what_is_live_of_a_message(self, scene: Scene) -> None:
+    async def test_cancelling_ends_the_live_deliveries_of_a_message(self, scene: Scene) -> None:
         second, third = await scene.add_endpoint(), await scene.add_endpoint()
         message, other = await scene.add(), await scene.add()
         (due, _), (late, _) = await scene.due(), await scene.due(lane=second.lane)
         await scene.settle(delivered(due), postponed(late, NOON + 9))
         assert await scene.store.cancel(scene.application.id, message.id, now=NOON + 1) == 2
         states = [
-            (await scene.delivery(message, to)).state for to in (scene.endpoint, second, third)
+            (await scene.delivery(message, receiver)).state
+            for receiver in (scene.endpoint, second, third)
         ]
         assert states == [State.DELIVERED, State.CANCELLED, State.CANCELLED]
         delivery = await scene.delivery(message, second)
@@ -212,7 +213,7 @@ class CatalogueContract(Topic):
             await scene.store.get(PolicyVersions(), "v2")
         assert (caught.value.kind, caught.value.id) == ("policy", "v2")
 
-    async def test_what_was_learned_of_origins_is_kept(self, scene: Scene) -> None:
+    async def test_the_records_of_origins_are_saved(self, scene: Scene) -> None:
         a, b = "https://a.example", "https://b.example"
         assert await scene.store.origins([a, b]) == [b"", b""]
         assert await scene.store.origins([]) == []
@@ -222,7 +223,7 @@ class CatalogueContract(Topic):
         assert await scene.store.origins([a, "https://c.example", b]) == [b"\x00\xff", b"", b"new"]
         assert await scene.store.origins([b]) == [b"new"]
 
-    async def test_a_record_of_an_origin_is_replaced_only_if_it_is_as_expected(
+    async def test_the_record_of_an_origin_is_replaced_only_if_it_is_as_expected(
         self, scene: Scene
     ) -> None:
         learn, names = scene.store.learn, [f"https://{letter}.example" for letter in "abcd"]
@@ -237,7 +238,9 @@ class CatalogueContract(Topic):
         assert await scene.store.origins(names) == [b"new", b"b0", b"new", b"new"]
         assert await learn({a: b"late"}, expected={a: b""}) == {a: b"new"}
 
-    async def test_of_two_that_replace_the_same_record_one_succeeds(self, scene: Scene) -> None:
+    async def test_of_two_workers_that_replace_the_same_record_one_succeeds(
+        self, scene: Scene
+    ) -> None:
         name = "https://a.example"
         await scene.store.learn({name: b"old"})
         for _ in range(10):

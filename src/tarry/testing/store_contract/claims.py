@@ -13,14 +13,16 @@ from tarry.testing.store_contract.topic import Topic
 class ClaimsContract(Topic):
     """Requests under an idempotency key."""
 
-    async def test_a_key_that_is_free_goes_to_the_first_who_claims_it(self, store: Store) -> None:
+    async def test_a_free_key_goes_to_the_first_holder_that_claims_it(self, store: Store) -> None:
         first = a_claim("first")
         assert await store.claim(first, now=NOON) == first
         second = a_claim("second", at=NOON + 1, until=NOON + 11)
         assert await store.claim(second, now=NOON + 1) == first
         assert await store.claim(first, now=NOON + 1) == first, "the holder may claim again"
 
-    async def test_of_many_who_come_at_once_one_gets_it(self, store: Store, other: Store) -> None:
+    async def test_of_concurrent_claims_of_a_key_one_succeeds(
+        self, store: Store, other: Store
+    ) -> None:
         claims = [a_claim(f"holder-{number}", at=NOON + number) for number in range(50)]
         answers = await asyncio.gather(
             *(
@@ -34,7 +36,7 @@ class ClaimsContract(Topic):
     async def test_whose_time_is_up_is_replaced_by_one_of_many(
         self, store: Store, other: Store
     ) -> None:
-        gone = await store.claim(a_claim("gone"), now=NOON)
+        ended_claim = await store.claim(a_claim("gone"), now=NOON)
         later = NOON + 10
         claims = [a_claim(f"holder-{number}", at=later, until=later + 10) for number in range(50)]
         answers = await asyncio.gather(
@@ -44,9 +46,9 @@ class ClaimsContract(Topic):
             )
         )
         (held,) = (answer for claim, answer in _pairs(claims, answers) if _holds(claim, answer))
-        assert held == replace(gone, holder=held.holder, until=later + 10)
+        assert held == replace(ended_claim, holder=held.holder, until=later + 10)
 
-    async def test_nobody_is_replaced_before_their_time(self, store: Store) -> None:
+    async def test_no_holder_is_replaced_before_its_claim_expires(self, store: Store) -> None:
         first = await store.claim(a_claim("first"), now=NOON)
         assert await store.claim(a_claim("second"), now=NOON + 9.999) == first
 
@@ -57,7 +59,9 @@ class ClaimsContract(Topic):
         again = await store.claim(a_claim("again", until=NOON + 99), now=NOON + 50)
         assert again.holder == "again", "the same request takes over a claim that ran out"
 
-    async def test_an_answer_is_everybodys(self, store: Store, other: Store) -> None:
+    async def test_a_saved_answer_is_returned_to_every_later_claim(
+        self, store: Store, other: Store
+    ) -> None:
         claim = await store.claim(a_claim("first"), now=NOON)
         answered = replace(claim, status=201, body=b'{"id": 1}\x00\xff')
         await store.end_claim(answered, ClaimEnd.ANSWERED)
@@ -72,7 +76,7 @@ class ClaimsContract(Topic):
         answer = await store.claim(claim, now=NOON)
         assert (answer.status, answer.body) == (201, b"one")
 
-    async def test_an_answer_of_one_who_was_replaced_is_dropped(self, store: Store) -> None:
+    async def test_the_answer_of_a_replaced_holder_is_dropped(self, store: Store) -> None:
         late = await store.claim(a_claim("late"), now=NOON)
         taken = await store.claim(a_claim("next", until=NOON + 30), now=NOON + 11)
         await store.end_claim(replace(late, status=500, body=b"too late"), ClaimEnd.ANSWERED)
@@ -80,12 +84,12 @@ class ClaimsContract(Topic):
         await store.end_claim(replace(taken, status=201), ClaimEnd.ANSWERED)
         assert (await store.claim(late, now=NOON + 12)).status == 201
 
-    async def test_one_who_was_not_replaced_may_answer_late(self, store: Store) -> None:
+    async def test_a_holder_that_was_not_replaced_may_answer_late(self, store: Store) -> None:
         late = await store.claim(a_claim("late"), now=NOON)
         await store.end_claim(replace(late, status=201, body=b"at last"), ClaimEnd.ANSWERED)
         assert (await store.claim(a_claim("next"), now=NOON + 99)).body == b"at last"
 
-    async def test_one_who_lets_go_leaves_nothing(self, store: Store) -> None:
+    async def test_a_holder_that_gives_up_its_claim_leaves_nothing(self, store: Store) -> None:
         first = await store.claim(a_claim("first"), now=NOON)
         await store.end_claim(first, ClaimEnd.RELEASED)
         second = a_claim("second", fingerprint=b"another", at=NOON + 1)
@@ -100,7 +104,9 @@ class ClaimsContract(Topic):
         await store.end_claim(first, ClaimEnd.RELEASED)
         assert await store.claim(a_claim("second"), now=NOON) == answered
 
-    async def test_one_who_does_not_know_what_was_done_passes_it_on(self, store: Store) -> None:
+    async def test_a_holder_with_an_unknown_outcome_lets_the_next_one_repeat(
+        self, store: Store
+    ) -> None:
         first = await store.claim(a_claim("first"), now=NOON)
         await store.end_claim(a_claim("second"), ClaimEnd.LAPSED)
         assert await store.claim(a_claim("second"), now=NOON) == first, (
@@ -116,16 +122,16 @@ class ClaimsContract(Topic):
         await store.end_claim(taken, ClaimEnd.LAPSED)
         assert (await store.claim(first, now=NOON + 1)).status == 201
 
-    async def test_what_nobody_claimed_cannot_be_answered(self, store: Store) -> None:
+    async def test_a_key_without_a_claim_cannot_be_answered(self, store: Store) -> None:
         await store.end_claim(a_claim("first", status=201), ClaimEnd.ANSWERED)
         assert (await store.claim(a_claim("second"), now=NOON)).holder == "second"
 
     async def test_a_key_is_one_environments(self, store: Store) -> None:
         await store.claim(a_claim("first"), now=NOON)
-        elsewhere = a_claim("second", environment="org_other")
-        assert await store.claim(elsewhere, now=NOON) == elsewhere
+        foreign_claim = a_claim("second", environment="org_other")
+        assert await store.claim(foreign_claim, now=NOON) == foreign_claim
 
-    async def test_a_claim_that_comes_with_an_answer_has_none(self, store: Store) -> None:
+    async def test_a_new_claim_is_stored_without_an_answer(self, store: Store) -> None:
         answer = await store.claim(a_claim("first", status=201, body=b"forged"), now=NOON)
         assert (answer.status, answer.body) == (None, b"")
 

@@ -120,12 +120,12 @@ class ConcurrentContract(Topic):
     ) -> None:
         second = await scene.add_endpoint()
         await scene.store.add([new_message(scene.application) for _ in range(30)])
-        mine, others = await scene.due(), await scene.due(lane=second.lane)
+        own_due, others = await scene.due(), await scene.due(lane=second.lane)
 
         async def settle(due: Iterable[Due]) -> list[bool]:
             return await scene.settle(*map(delivered, due))
 
-        pairs = zip(mine, reversed(others), strict=True)
+        pairs = zip(own_due, reversed(others), strict=True)
         answers = await _each(settle(pair) for pair in pairs)
         assert answers == [[True, True]] * 30
         for endpoint in (scene.endpoint, second):
@@ -160,13 +160,13 @@ class ConcurrentContract(Topic):
             assert woken == ([scene.lane] if resting else []), f"round {number}"
             await scene.settle(*map(delivered, await scene.due()))
 
-    async def test_a_wake_up_is_told_to_one_of_many(self, scene: Scene) -> None:
+    async def test_of_concurrent_readers_one_gets_a_wake_up(self, scene: Scene) -> None:
         for _ in range(10):
             await scene.store.put(scene.endpoint)
             answers = await _each(scene.store.woken(scene.leases) for _ in range(5))
             assert sorted(answers) == [[], [], [], [], [scene.lane]]
 
-    async def test_a_shard_goes_to_one_of_many_workers(self, store: Store) -> None:
+    async def test_of_concurrent_workers_one_gets_a_shard(self, store: Store) -> None:
         workers = [f"worker-{number}" for number in range(8)]
         taken = await _each(store.lease(worker, most=20, length=LEASE_LENGTH) for worker in workers)
         shards = [lease.shard for leases in taken for lease in leases]
@@ -234,7 +234,7 @@ class ConcurrentContract(Topic):
         await asyncio.gather(*changing)
         assert len(await scene.due()) == 10
 
-    async def test_of_many_who_delete_an_endpoint_one_does(
+    async def test_of_concurrent_deletions_of_an_endpoint_one_succeeds(
         self, scene: Scene, other: Store
     ) -> None:
         application, endpoint = scene.application.id, scene.endpoint.id
@@ -249,15 +249,15 @@ class ConcurrentContract(Topic):
         discarding = [answer for answer in answers if not isinstance(answer, BaseException)]
         assert discarding == [await other.read(AllTasksOf(application))]
 
-    async def test_an_endpoint_that_comes_with_messages_misses_none_that_follow(
+    async def test_an_endpoint_created_while_messages_come_gets_all_later_ones(
         self, scene: Scene, other: Store
     ) -> None:
-        put, _ = await asyncio.gather(
+        saved, _ = await asyncio.gather(
             other.put(an_endpoint(scene.application)),
             _each(scene.add() for _ in range(10)),
         )
         last = await scene.add()
-        due = await scene.due(lane=put.lane)
+        due = await scene.due(lane=saved.lane)
         assert [delivery.seq for delivery in due] == list(range(1, len(due) + 1))
         assert due[-1].message == last.id
 

@@ -28,29 +28,29 @@ class DeliveriesContract(Topic):
 
     async def test_deliveries_are_listed_with_their_messages(self, scene: Scene) -> None:
         store = scene.store
-        elsewhere = await scene.add_endpoint(channels=("eu",))
-        here = [await scene.add() for _ in range(3)]
+        other_endpoint = await scene.add_endpoint(channels=("eu",))
+        endpoint_messages = [await scene.add() for _ in range(3)]
         foreign = await scene.add(channels=("eu",))
-        here += [foreign, *[await scene.add() for _ in range(2)]]
-        expected = [(message, await scene.delivery(message)) for message in here]
+        endpoint_messages += [foreign, *[await scene.add() for _ in range(2)]]
+        expected = [(message, await scene.delivery(message)) for message in endpoint_messages]
 
         async def read_page(cut: Cut) -> list[tuple[Message, Delivery]]:
             return (await store.page(DeliveriesTo(scene.endpoint, DeliveryFilter()), cut)).entries
 
         async def read_elsewhere(cut: Cut) -> list[tuple[Message, Delivery]]:
-            return (await store.page(DeliveriesTo(elsewhere, DeliveryFilter()), cut)).entries
+            return (await store.page(DeliveriesTo(other_endpoint, DeliveryFilter()), cut)).entries
 
         await check_pages(read_page, expected, lambda pair: pair[0].id)
-        only = [(foreign, await scene.delivery(foreign, elsewhere))]
+        only = [(foreign, await scene.delivery(foreign, other_endpoint))]
         await check_pages(read_elsewhere, only, lambda pair: pair[0].id)
-        await check_gone(read_elsewhere, only, 0, here[2].id)
-        await check_gone(read_elsewhere, only, 1, here[4].id)
+        await check_gone(read_elsewhere, only, 0, endpoint_messages[2].id)
+        await check_gone(read_elsewhere, only, 1, endpoint_messages[4].id)
 
     async def test_a_mark_whose_delivery_was_swept_is_taken_by_its_time(self, scene: Scene) -> None:
         store = scene.store
         first = await scene.add(accepted_at=NOON - 100)
         remaining = [await scene.add() for _ in range(3)]
-        gone = await scene.add(accepted_at=NOON - 100)
+        swept_message = await scene.add(accepted_at=NOON - 100)
         remaining += [await scene.add() for _ in range(3)]
         await scene.settle(*map(delivered, await scene.due()))
         assert await store.sweep(Retention(messages_before=NOON - 50), limit=100)
@@ -61,31 +61,37 @@ class DeliveriesContract(Topic):
 
         await check_pages(read_page, expected, lambda pair: pair[0].id)
         await check_gone(read_page, expected, 0, first.id)
-        await check_gone(read_page, expected, 3, gone.id)
+        await check_gone(read_page, expected, 3, swept_message.id)
         await check_gone(read_page, expected, len(expected), new_id(MESSAGE))
 
     async def test_deliveries_come_in_the_order_of_their_lane(self, scene: Scene) -> None:
         store = scene.store
-        late = await scene.add_endpoint(channels=("eu",))
+        later_endpoint = await scene.add_endpoint(channels=("eu",))
         before = await scene.add()
         after = await scene.add(channels=("eu",))
         await store.change(
-            Endpoints(late.application), late.id, lambda stored: replace(stored, channels=None)
+            Endpoints(later_endpoint.application),
+            later_endpoint.id,
+            lambda stored: replace(stored, channels=None),
         )
-        task = a_task(late, Work.REPLAY_MISSING)
+        task = a_task(later_endpoint, Work.REPLAY_MISSING)
         await store.add_task(task)
         await store.advance(task, now=NOON, limit=10, lease=scene.lease)
 
         async def read_page(cut: Cut) -> list[tuple[Message, Delivery]]:
-            return (await store.page(DeliveriesTo(late, DeliveryFilter()), cut)).entries
+            return (await store.page(DeliveriesTo(later_endpoint, DeliveryFilter()), cut)).entries
 
         entries = await read_page(ALL)
         assert [message for message, _ in entries] == [after, before]
         await check_pages(read_page, entries, lambda pair: pair[0].id)
         delivery_filter = DeliveryFilter(message=MessageFilter(after=made_at(after.id)))
-        assert (await store.page(DeliveriesTo(late, delivery_filter), ALL)).entries == entries[:1]
+        assert (
+            await store.page(DeliveriesTo(later_endpoint, delivery_filter), ALL)
+        ).entries == entries[:1]
         delivery_filter = DeliveryFilter(message=MessageFilter(before=made_at(after.id)))
-        assert (await store.page(DeliveriesTo(late, delivery_filter), ALL)).entries == entries[1:]
+        assert (
+            await store.page(DeliveriesTo(later_endpoint, delivery_filter), ALL)
+        ).entries == entries[1:]
 
     async def test_deliveries_are_chosen_by_state_and_whether_they_were_tried(
         self, scene: Scene
@@ -121,8 +127,8 @@ class DeliveriesContract(Topic):
                 scene, delivery_filter, [messages[index] for index in positions]
             )
             tagged = replace(delivery_filter, message=MessageFilter(tag="1"))
-            odd = [messages[index] for index in positions if index % 2]
-            await self._check_deliveries(scene, tagged, odd)
+            odd_messages = [messages[index] for index in positions if index % 2]
+            await self._check_deliveries(scene, tagged, odd_messages)
 
     async def test_deliveries_are_chosen_by_their_messages(self, scene: Scene) -> None:
         first = await scene.add(channels=("eu",), tags=("big",), event_type="a")
@@ -142,6 +148,8 @@ class DeliveriesContract(Topic):
     async def _check_deliveries(
         self, scene: Scene, delivery_filter: DeliveryFilter, messages: list[Message]
     ) -> None:
+        """Check that pages with this filter list the deliveries of exactly these messages."""
+
         async def read_page(cut: Cut) -> list[tuple[Message, Delivery]]:
             return (
                 await scene.store.page(DeliveriesTo(scene.endpoint, delivery_filter), cut)

@@ -32,7 +32,7 @@ class EndpointsContract(Topic):
     """Endpoints and their lanes."""
 
     async def test_an_endpoint_is_kept_as_it_was_put(self, scene: Scene) -> None:
-        full = an_endpoint(
+        complete = an_endpoint(
             scene.application,
             url="https://hooks.example/ü?a=1",
             uid=TEXT,
@@ -53,20 +53,20 @@ class EndpointsContract(Topic):
             created_at=NOON + 0.125,
             updated_at=NOON + 0.25,
         )
-        put = await scene.store.put(full)
-        assert put == replace(full, lane=put.lane)
-        assert put.lane not in {0, scene.lane}
-        for known_as in (full.id, TEXT):
-            assert await scene.store.get(Endpoints(scene.application.id), known_as) == put
-        assert (await scene.store.lanes([put.lane]))[0].endpoint == put
+        saved = await scene.store.put(complete)
+        assert saved == replace(complete, lane=saved.lane)
+        assert saved.lane not in {0, scene.lane}
+        for known_as in (complete.id, TEXT):
+            assert await scene.store.get(Endpoints(scene.application.id), known_as) == saved
+        assert (await scene.store.lanes([saved.lane]))[0].endpoint == saved
 
     async def test_an_endpoint_that_is_changed_keeps_its_lane(self, scene: Scene) -> None:
         await scene.add()
         changed = replace(scene.endpoint, url="https://new.example/", lane=0)
-        put = await scene.store.put(changed)
-        assert put == replace(changed, lane=scene.lane)
+        saved = await scene.store.put(changed)
+        assert saved == replace(changed, lane=scene.lane)
         row = await scene.row()
-        assert (row.endpoint, row.waiting) == (put, 1)
+        assert (row.endpoint, row.waiting) == (saved, 1)
 
     async def test_a_uid_of_an_endpoint_is_given_once_in_an_application(self, scene: Scene) -> None:
         first = await scene.add_endpoint(uid="main")
@@ -100,31 +100,35 @@ class EndpointsContract(Topic):
             await scene.store.put(an_endpoint("app_none"))
         assert (caught.value.kind, caught.value.id) == ("application", "app_none")
 
-    async def test_a_deleted_endpoint_is_not_found_and_keeps_what_waits(self, scene: Scene) -> None:
+    async def test_a_deleted_endpoint_is_not_found_and_keeps_its_deliveries(
+        self, scene: Scene
+    ) -> None:
         message = await scene.add()
         await scene.store.put(replace(scene.endpoint, uid="main"))
         task = await scene.delete_endpoint()
-        gone = (await scene.row()).endpoint
-        assert (gone.standing, gone.updated_at) == (Standing.DELETED, NOON)
+        deleted_endpoint = (await scene.row()).endpoint
+        assert (deleted_endpoint.standing, deleted_endpoint.updated_at) == (Standing.DELETED, NOON)
         assert (
             await scene.store.get(Tasks(ENVIRONMENT), task.id)
             == task
-            == discarding(gone, ENVIRONMENT)
+            == discarding(deleted_endpoint, ENVIRONMENT)
         )
-        for known_as in (gone.id, "main"):
+        for known_as in (deleted_endpoint.id, "main"):
             with pytest.raises(NotFound):
                 await scene.store.get(Endpoints(scene.application.id), known_as)
         assert (await scene.store.page(Endpoints(scene.application.id), Cut())).entries == []
         assert await scene.row() == LaneRow(
-            endpoint=gone,
+            endpoint=deleted_endpoint,
             application=scene.application,
             known=Known(),
             added=1,
             ended=0,
-            version=first_version(gone) + 3,
+            version=first_version(deleted_endpoint) + 3,
         )
         deliveries = await scene.store.read(AllDeliveriesOf(message.id))
-        assert [(to, delivery.state) for to, delivery in deliveries] == [(gone, State.READY)]
+        assert [(receiver, delivery.state) for receiver, delivery in deliveries] == [
+            (deleted_endpoint, State.READY)
+        ]
 
     async def test_a_lane_has_the_policy_of_its_environment(self, scene: Scene) -> None:
         assert (await scene.row()).policy is None
@@ -166,14 +170,14 @@ class EndpointsContract(Topic):
             )
         assert (await scene.row()).endpoint == scene.endpoint
 
-    async def test_what_is_not_there_cannot_be_changed(self, scene: Scene) -> None:
+    async def test_an_endpoint_that_does_not_exist_cannot_be_changed(self, scene: Scene) -> None:
         store = scene.store
         other = an_application()
         await store.put(other)
         named = [(other.id, scene.endpoint.id), (scene.application.id, "ep_none")]
-        gone = await scene.add_endpoint()
-        await scene.delete_endpoint(gone)
-        for application, endpoint in [*named, (scene.application.id, gone.id)]:
+        deleted_endpoint = await scene.add_endpoint()
+        await scene.delete_endpoint(deleted_endpoint)
+        for application, endpoint in [*named, (scene.application.id, deleted_endpoint.id)]:
             with pytest.raises(NotFound) as caught:
                 await store.change(Endpoints(application), endpoint, lambda now: now)
             assert (caught.value.kind, caught.value.id) == ("endpoint", endpoint)
@@ -183,8 +187,8 @@ class EndpointsContract(Topic):
     async def test_a_deleted_endpoint_has_no_secrets_any_more(self, scene: Scene) -> None:
         signed = await scene.add_endpoint(secrets=(Secret(b"x"),), headers=b"x")
         await scene.delete_endpoint(signed)
-        gone = (await scene.row(signed)).endpoint
-        assert (gone.secrets, gone.headers) == ((), None)
+        deleted_endpoint = (await scene.row(signed)).endpoint
+        assert (deleted_endpoint.secrets, deleted_endpoint.headers) == ((), None)
 
     async def test_a_deleted_endpoint_is_not_brought_back_and_its_uid_is_free(
         self, scene: Scene
@@ -196,7 +200,7 @@ class EndpointsContract(Topic):
         second = await scene.add_endpoint(uid="main")
         assert await scene.store.get(Endpoints(scene.application.id), "main") == second
 
-    async def test_a_lane_is_told_with_its_endpoint_and_application(self, scene: Scene) -> None:
+    async def test_a_lane_is_read_with_its_endpoint_and_application(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
         rows = await scene.store.lanes([second.lane, scene.lane + 1000, scene.lane])
         assert {row.lane: row for row in rows} == {
@@ -214,8 +218,8 @@ class EndpointsContract(Topic):
     async def test_endpoints_with_something_sealed_are_found(self, scene: Scene) -> None:
         signed = await scene.add_endpoint(secrets=(Secret(b"x"),))
         headed = await scene.add_endpoint(headers=b"x")
-        gone = await scene.add_endpoint(headers=b"x")
-        await scene.delete_endpoint(gone)
+        deleted_endpoint = await scene.add_endpoint(headers=b"x")
+        await scene.delete_endpoint(deleted_endpoint)
         assert await scene.store.read(SealedEndpoints()) == [signed, headed]
         assert await scene.store.read(SealedEndpoints(limit=1)) == [signed]
         assert await scene.store.read(SealedEndpoints(after=signed.id)) == [headed]

@@ -13,7 +13,7 @@ from tarry.testing.store_contract.topic import Later, Topic
 class ExpireContract(Topic):
     """Only age ends a delivery here."""
 
-    async def test_what_is_too_old_fails_for_its_age(self, scene: Scene) -> None:
+    async def test_deliveries_that_are_too_old_fail(self, scene: Scene) -> None:
         old = await scene.add(accepted_at=NOON - 1)
         at_the_limit = await scene.add(accepted_at=NOON)
         assert await _expire(scene) == 1
@@ -24,7 +24,7 @@ class ExpireContract(Topic):
         assert await scene.store.read(AllAttemptsOf(old.id)) == []
         assert await _expire(scene) == 0
 
-    async def test_what_waits_for_a_retry_ages_too(self, scene: Scene) -> None:
+    async def test_deliveries_that_wait_for_a_retry_age_too(self, scene: Scene) -> None:
         message = await scene.add(accepted_at=NOON - 1)
         (due,) = await scene.due()
         await scene.settle(postponed(due, NOON + 1000, memory=3.5))
@@ -34,7 +34,7 @@ class ExpireContract(Topic):
         assert (delivery.attempts, delivery.tries, delivery.memory) == (1, 1, 3.5)
         assert (await scene.fetch(Stream.WAITING)).next_due_at == {}
 
-    async def test_what_is_scheduled_ages_from_its_time_on(self, scene: Scene) -> None:
+    async def test_scheduled_deliveries_age_from_their_due_time_on(self, scene: Scene) -> None:
         early = await scene.add(accepted_at=NOON - 200, deliver_at=NOON - 1)
         late = await scene.add(accepted_at=NOON - 200, deliver_at=NOON)
         assert (await scene.delivery(late)).accepted_at == NOON
@@ -50,7 +50,7 @@ class ExpireContract(Topic):
         assert await _failed(scene, messages) == [1, 2, 3]
         assert await _expire(scene, limit=2) == 1
 
-    async def test_what_ended_before_is_left_alone(self, scene: Scene) -> None:
+    async def test_deliveries_that_ended_before_do_not_change(self, scene: Scene) -> None:
         message = await scene.add(accepted_at=NOON - 1)
         await scene.settle(*map(delivered, await scene.due()))
         assert await _expire(scene) == 0
@@ -62,13 +62,15 @@ class ExpireContract(Topic):
         assert await _expire(scene) == 1
         assert (await scene.delivery(message, second)).state is State.READY
 
-    async def test_what_expired_on_its_way_is_not_settled(self, scene: Scene) -> None:
+    async def test_a_delivery_that_expires_in_flight_is_not_settled(self, scene: Scene) -> None:
         await scene.add(accepted_at=NOON - 1)
         (due,) = await scene.due()
         await _expire(scene)
         assert await scene.settle(delivered(due)) == [False]
 
-    async def test_what_was_recovered_counts_its_age_anew(self, scene: Scene) -> None:
+    async def test_the_age_of_a_recovered_delivery_starts_at_the_recovery(
+        self, scene: Scene
+    ) -> None:
         message = await scene.add(accepted_at=NOON - 1)
         await scene.settle(*map(failed, await scene.due()))
         task = a_task(scene.endpoint, Work.RECOVER)
@@ -92,7 +94,7 @@ class ExpireContract(Topic):
         )
         assert ended == 0
 
-    async def test_expiry_wakes_nobody(self, scene: Scene) -> None:
+    async def test_expiry_wakes_no_lane(self, scene: Scene) -> None:
         await scene.add(accepted_at=NOON - 1)
         await _expire(scene)
         assert await scene.store.woken(scene.leases) == []

@@ -18,17 +18,17 @@ class FanoutContract(Topic):
         assert second.lane != scene.lane
         message = await scene.add()
         deliveries = await scene.store.read(AllDeliveriesOf(message.id))
-        assert [(to, delivery.lane) for to, delivery in deliveries] == [
+        assert [(receiver, delivery.lane) for receiver, delivery in deliveries] == [
             (scene.endpoint, scene.lane),
             (second, second.lane),
         ]
 
     async def test_endpoints_choose_by_event_type(self, scene: Scene) -> None:
         paid = await scene.add_endpoint(event_types=("invoice.paid", "invoice.void"))
-        none = await scene.add_endpoint(event_types=())
+        without_types = await scene.add_endpoint(event_types=())
         assert await _takers(scene, event_type="invoice.paid") == [scene.endpoint.id, paid.id]
         assert await _takers(scene, event_type="invoice") == [scene.endpoint.id]
-        assert (await scene.row(none)).added == 0
+        assert (await scene.row(without_types)).added == 0
 
     async def test_endpoints_choose_by_channel(self, scene: Scene) -> None:
         european = await scene.add_endpoint(channels=("eu", "uk"))
@@ -41,7 +41,7 @@ class FanoutContract(Topic):
         new = new_message(scene.application, event_type="invoice.paid")
         await scene.store.add([replace(new, only=picky.id)])
         deliveries = await scene.store.read(AllDeliveriesOf(new.message.id))
-        assert [to.id for to, _ in deliveries] == [picky.id]
+        assert [receiver.id for receiver, _ in deliveries] == [picky.id]
         assert [due.message for due in await scene.due(lane=picky.lane)] == [new.message.id]
         await scene.store.delete(Endpoints(scene.application.id), picky.id, now=NOON)
         late = new_message(scene.application)
@@ -55,7 +55,7 @@ class FanoutContract(Topic):
         await scene.add()
         assert (await scene.row(stranger)).added == 0
 
-    async def test_a_lane_counts_only_what_goes_into_it(self, scene: Scene) -> None:
+    async def test_a_lane_counts_only_its_own_deliveries(self, scene: Scene) -> None:
         paid = await scene.add_endpoint(event_types=("invoice.paid",))
         types = ["invoice.paid", "invoice.void", "invoice.paid", "invoice.void", "invoice.paid"]
         batch = [new_message(scene.application, event_type=event_type) for event_type in types]
@@ -103,4 +103,4 @@ class FanoutContract(Topic):
 async def _takers(scene: Scene, **values: object) -> list[str]:
     """Return the ids of the endpoints that get such a message."""
     message = await scene.add(**values)
-    return [to.id for to, _ in await scene.store.read(AllDeliveriesOf(message.id))]
+    return [receiver.id for receiver, _ in await scene.store.read(AllDeliveriesOf(message.id))]

@@ -23,7 +23,7 @@ from tarry.testing.store_contract.topic import Topic
 class FetchContract(Topic):
     """The streams, and the limits of a fetch."""
 
-    async def test_what_is_fetched_says_all_that_is_needed_to_send_it(self, scene: Scene) -> None:
+    async def test_a_fetched_delivery_has_all_that_is_needed_to_send_it(self, scene: Scene) -> None:
         message = await scene.add(accepted_at=NOON - 3)
         due = Due(
             lane=scene.lane,
@@ -47,7 +47,9 @@ class FetchContract(Topic):
         await scene.add()
         assert await scene.due() == await scene.due()
 
-    async def test_what_is_ready_comes_by_number_between_two(self, scene: Scene) -> None:
+    async def test_ready_deliveries_are_fetched_by_number_between_two_bounds(
+        self, scene: Scene
+    ) -> None:
         await scene.store.add([new_message(scene.application) for _ in range(9)])
         assert _seqs(await scene.due(after=3)) == [4, 5, 6, 7, 8, 9]
         assert _seqs(await scene.due(before=3)) == [1, 2]
@@ -55,20 +57,26 @@ class FetchContract(Topic):
         assert _seqs(await scene.due(after=3, before=7, limit=2)) == [4, 5]
         assert _seqs(await scene.due(after=9)) == []
 
-    async def test_what_waits_or_ended_is_not_ready(self, scene: Scene) -> None:
+    async def test_waiting_and_ended_deliveries_are_not_in_the_ready_stream(
+        self, scene: Scene
+    ) -> None:
         await scene.store.add([new_message(scene.application) for _ in range(4)])
         first, second, third, _ = await scene.due()
         await scene.settle(delivered(first), failed(second), postponed(third, NOON - 5))
         assert _seqs(await scene.due()) == [4]
 
-    async def test_what_waits_comes_by_due_time_once_it_is_due(self, scene: Scene) -> None:
+    async def test_waiting_deliveries_are_fetched_by_due_time_once_they_are_due(
+        self, scene: Scene
+    ) -> None:
         await _waiting(scene, NOON + 3, NOON + 1, NOON + 2, NOON + 1)
         assert _seqs(await scene.due(Stream.WAITING, now=NOON)) == []
         assert _seqs(await scene.due(Stream.WAITING, now=NOON + 1)) == [2, 4]
         assert _seqs(await scene.due(Stream.WAITING, now=NOON + 9)) == [2, 4, 3, 1]
         assert _seqs(await scene.due(Stream.WAITING, now=NOON + 9, limit=3)) == [2, 4, 3]
 
-    async def test_what_waits_is_fetched_on_from_the_last(self, scene: Scene) -> None:
+    async def test_waiting_deliveries_are_fetched_after_the_last_one_read(
+        self, scene: Scene
+    ) -> None:
         await _waiting(scene, NOON + 3, NOON + 1, NOON + 2, NOON + 1)
         behind = {"now": NOON + 9, "due_after": NOON + 1, "after": 2}
         assert _seqs(await scene.due(Stream.WAITING, **behind)) == [4, 3, 1]
@@ -76,9 +84,7 @@ class FetchContract(Topic):
         assert _seqs(await scene.due(Stream.WAITING, **behind)) == [3, 1]
         assert _seqs(await scene.due(Stream.EARLY, **behind)) == [3, 1]
 
-    async def test_the_next_due_time_is_told_to_whoever_asks_for_what_is_due(
-        self, scene: Scene
-    ) -> None:
+    async def test_the_waiting_stream_comes_with_the_next_due_time(self, scene: Scene) -> None:
         await _waiting(scene, NOON + 3, NOON + 1)
         at = {when: await scene.fetch(Stream.WAITING, now=NOON + when) for when in (0, 1, 2, 3)}
         assert at[0].next_due_at == {scene.lane: NOON + 1}
@@ -95,7 +101,9 @@ class FetchContract(Topic):
             assert fetched.next_due_at == {}
             assert fetched.added == {scene.lane: 1}
 
-    async def test_early_is_what_waits_for_any_reason_but_its_schedule(self, scene: Scene) -> None:
+    async def test_the_early_stream_has_waiting_deliveries_that_are_not_scheduled(
+        self, scene: Scene
+    ) -> None:
         await scene.add(deliver_at=NOON + 1)
         reasons = [Reason.BACKOFF, Reason.RETRY_AFTER, Reason.LANE_OPEN]
         await _waiting(scene, NOON + 4, NOON + 3, NOON + 2, reasons=reasons)
@@ -104,7 +112,7 @@ class FetchContract(Topic):
         assert [due.stream for due in await scene.due(Stream.EARLY)] == [Stream.EARLY] * 3
         assert _seqs(await scene.due(Stream.WAITING, now=NOON + 1)) == [1]
 
-    async def test_what_was_sent_for_the_lane_s_sake_stays_ready_in_its_place(
+    async def test_a_delivery_put_back_by_its_lane_stays_ready_in_its_place(
         self, scene: Scene
     ) -> None:
         await scene.store.add([new_message(scene.application) for _ in range(3)])
@@ -143,7 +151,7 @@ class FetchContract(Topic):
         )
 
     @pytest.mark.parametrize("stream", list(Stream))
-    async def test_a_change_of_the_endpoint_or_the_application_is_told_by_the_version(
+    async def test_a_change_of_the_endpoint_or_application_changes_the_version(
         self, scene: Scene, stream: Stream
     ) -> None:
         store, application = scene.store, scene.application
@@ -177,9 +185,7 @@ class FetchContract(Topic):
         await store.delete(Applications(application.environment), application.id, now=NOON)
         assert (await scene.fetch(lane=other.lane)).versions == {other.lane: versions[0] + 3}
 
-    async def test_what_happens_to_deliveries_is_no_change_of_the_version(
-        self, scene: Scene
-    ) -> None:
+    async def test_changes_of_deliveries_do_not_change_the_version(self, scene: Scene) -> None:
         before = await _version(scene, Stream.READY)
         message = await scene.add()
         await scene.add()
@@ -199,7 +205,7 @@ class FetchContract(Topic):
         assert _seqs(fetched.due) == [1, 2, 3, 4]
 
     @pytest.mark.parametrize("stream", [Stream.READY, Stream.WAITING, Stream.EARLY])
-    async def test_each_want_gets_its_first_however_large(
+    async def test_each_want_gets_its_first_delivery_however_large(
         self, scene: Scene, stream: Stream
     ) -> None:
         second = await scene.add_endpoint()

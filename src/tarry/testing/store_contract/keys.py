@@ -42,7 +42,7 @@ class KeysContract(Topic):
         assert isinstance(second, Conflict)
         assert [due.seq for due in await scene.due()] == [1, 2, 3]
 
-    async def test_a_key_that_comes_twice_in_a_call_goes_to_the_first(self, scene: Scene) -> None:
+    async def test_of_two_messages_in_a_call_the_first_gets_their_key(self, scene: Scene) -> None:
         new = [
             new_message(scene.application, key="k", fingerprint=b"one"),
             new_message(scene.application, key="k", fingerprint=b"one"),
@@ -61,11 +61,11 @@ class KeysContract(Topic):
     async def test_a_key_is_one_environment_s_own(self, scene: Scene) -> None:
         first = await scene.add(key="k")
         await scene.store.put(Environment("org_other"))
-        elsewhere = an_application(environment="org_other")
+        foreign_application = an_application(environment="org_other")
         beside = an_application()
-        for application in (elsewhere, beside):
+        for application in (foreign_application, beside):
             await scene.store.put(application)
-        new = new_message(elsewhere, key="k")
+        new = new_message(foreign_application, key="k")
         assert await scene.store.add([new]) == [Accepted(new.message)]
         assert await scene.store.add([new_message(beside, key="k")]) == [
             Accepted(first, repeated=True)
@@ -73,9 +73,11 @@ class KeysContract(Topic):
 
     async def test_a_known_key_answers_although_the_backlog_is_full(self, scene: Scene) -> None:
         first = await scene.add(key="k")
-        full = an_application(id=scene.application.id, most_waiting=0)
-        await scene.store.put(full)
-        again, other = await scene.store.add([new_message(full, key="k"), new_message(full)])
+        application_at_limit = an_application(id=scene.application.id, most_waiting=0)
+        await scene.store.put(application_at_limit)
+        again, other = await scene.store.add(
+            [new_message(application_at_limit, key="k"), new_message(application_at_limit)]
+        )
         assert again == Accepted(first, repeated=True)
         assert isinstance(other, BacklogFull)
 
@@ -108,9 +110,11 @@ class KeysContract(Topic):
     async def test_a_message_that_was_turned_away_uses_up_neither_key_nor_event_id(
         self, scene: Scene
     ) -> None:
-        full = replace(scene.application, most_waiting=0)
-        await scene.store.put(full)
-        (answer,) = await scene.store.add([new_message(full, key="k", event_id="evt-1")])
+        application_at_limit = replace(scene.application, most_waiting=0)
+        await scene.store.put(application_at_limit)
+        (answer,) = await scene.store.add(
+            [new_message(application_at_limit, key="k", event_id="evt-1")]
+        )
         assert isinstance(answer, BacklogFull)
         await scene.store.put(scene.application)
         again = new_message(scene.application, key="k", event_id="evt-1")

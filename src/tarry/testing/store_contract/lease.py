@@ -19,12 +19,12 @@ class LeaseContract(Topic):
         assert {lease.shard for lease in leases} <= set(ALL_SHARDS)
         assert {(lease.epoch, lease.worker, lease.clean) for lease in leases} == {(1, "a", True)}
 
-    async def test_what_a_worker_owns_counts(self, store: Store) -> None:
+    async def test_shards_that_a_worker_owns_count_towards_its_limit(self, store: Store) -> None:
         first = await store.lease("a", most=10, length=LEASE_LENGTH)
         assert await store.lease("a", most=10, length=LEASE_LENGTH) == []
         assert await store.lease("a", most=4, length=LEASE_LENGTH) == []
-        added = await store.lease("a", most=15, length=LEASE_LENGTH)
-        assert len({lease.shard for lease in first + added}) == 15
+        more_leases = await store.lease("a", most=15, length=LEASE_LENGTH)
+        assert len({lease.shard for lease in first + more_leases}) == 15
 
     async def test_a_shard_has_one_owner(self, store: Store) -> None:
         first = await store.lease("a", most=40, length=LEASE_LENGTH)
@@ -52,12 +52,14 @@ class LeaseContract(Topic):
         assert len(leases) == SHARDS
         assert (await store.server()).workers == 1
 
-    async def test_a_somewhat_longer_lease_of_another_is_not_over(self, store: Store) -> None:
+    async def test_a_slightly_longer_lease_of_another_worker_is_not_over(
+        self, store: Store
+    ) -> None:
         await store.lease("a", most=SHARDS, length=LEASE_LENGTH * (TOO_LONG - 1))
         assert await store.lease("b", most=SHARDS, length=LEASE_LENGTH) == []
         assert (await store.server()).workers == 2
 
-    async def test_after_the_clock_was_set_back_far_an_owner_goes_on(
+    async def test_an_owner_keeps_its_shard_after_the_clock_was_set_back(
         self, store: Store, later: Later
     ) -> None:
         leases = await store.lease("a", most=SHARDS, length=LEASE_LENGTH)
@@ -66,7 +68,7 @@ class LeaseContract(Topic):
         assert await store.lease("b", most=SHARDS, length=LEASE_LENGTH) == []
         assert (await store.server()).workers == 2
 
-    async def test_a_worker_that_comes_back_too_late_is_given_a_new_epoch_too(
+    async def test_a_worker_that_leases_again_too_late_gets_a_new_epoch_too(
         self, store: Store, later: Later
     ) -> None:
         await store.lease("a", most=SHARDS, length=LEASE_LENGTH)
@@ -81,7 +83,7 @@ class LeaseContract(Topic):
         assert {lease.shard for lease in taken} == {lease.shard for lease in leases[:3]}
         assert {(lease.epoch, lease.worker, lease.clean) for lease in taken} == {(2, "b", True)}
 
-    async def test_a_lease_that_is_renewed_in_time_goes_on(
+    async def test_a_lease_that_is_renewed_in_time_stays_valid(
         self, store: Store, later: Later
     ) -> None:
         leases = await store.lease("a", most=SHARDS, length=LEASE_LENGTH)
@@ -94,7 +96,7 @@ class LeaseContract(Topic):
         leases = await store.lease("a", most=2, length=LEASE_LENGTH)
         assert await store.renew("a", leases, length=LEASE_LENGTH) == leases
 
-    async def test_a_lease_that_ran_out_can_be_renewed_until_somebody_takes_the_shard(
+    async def test_an_expired_lease_can_be_renewed_until_its_shard_is_taken(
         self, store: Store, later: Later
     ) -> None:
         leases = await store.lease("a", most=2, length=LEASE_LENGTH)
@@ -105,7 +107,7 @@ class LeaseContract(Topic):
         await store.lease("b", most=SHARDS, length=LEASE_LENGTH)
         assert await store.renew("a", leases, length=LEASE_LENGTH) == []
 
-    async def test_only_what_is_still_owned_is_renewed(self, store: Store) -> None:
+    async def test_only_leases_that_are_still_owned_are_renewed(self, store: Store) -> None:
         leases = await store.lease("a", most=2, length=LEASE_LENGTH)
         await store.release(leases[:1])
         assert await store.renew("a", leases, length=LEASE_LENGTH) == leases[1:]
@@ -159,7 +161,7 @@ class LeaseContract(Topic):
         await later(LEASE_LENGTH * 0.7)
         assert (await store.server()).workers == 1
 
-    async def test_the_server_is_the_same_until_it_is_started_anew(self, store: Store) -> None:
+    async def test_the_servers_start_time_does_not_change(self, store: Store) -> None:
         first = (await store.server()).started_at
         assert 0 <= first <= (await store.server()).now
         assert (await store.server()).started_at == first

@@ -73,7 +73,7 @@ class ListingContract(Topic):
     async def test_messages_are_listed_without_swept_and_foreign_ones(self, scene: Scene) -> None:
         store = scene.store
         messages = [await scene.add() for _ in range(2)]
-        gone = await scene.add(accepted_at=NOON - 100)
+        removed = await scene.add(accepted_at=NOON - 100)
         messages += [await scene.add() for _ in range(3)]
         await scene.settle(*map(delivered, await scene.due()))
         other = an_application()
@@ -85,7 +85,7 @@ class ListingContract(Topic):
             return (await store.page(Messages(scene.application.id, MessageFilter()), cut)).entries
 
         await check_pages(read_page, messages, lambda message: message.id)
-        await check_gone(read_page, messages, 2, gone.id)
+        await check_gone(read_page, messages, 2, removed.id)
         await check_gone(read_page, messages, len(messages), new_id(MESSAGE))
         assert (await store.page(Messages("app_nobody", MessageFilter()), ALL)).entries == []
 
@@ -132,35 +132,41 @@ class ListingContract(Topic):
             await self._check_messages(scene, MessageFilter(channel=word), [message])
             await self._check_messages(scene, MessageFilter(tag=word), [message])
 
-    async def test_what_fits_is_found_however_far_away_it_is(self, scene: Scene) -> None:
+    async def test_matching_messages_are_found_behind_many_that_do_not_match(
+        self, scene: Scene
+    ) -> None:
         near = await scene.add(tags=("rare",))
         await scene.store.add([new_message(scene.application) for _ in range(40)])
-        far = await scene.add(tags=("rare",))
-        await self._check_messages(scene, MessageFilter(tag="rare"), [near, far])
+        far_message = await scene.add(tags=("rare",))
+        await self._check_messages(scene, MessageFilter(tag="rare"), [near, far_message])
         await self._check_messages(scene, MessageFilter(tag="none"), [])
-        rare = DeliveryFilter(message=MessageFilter(tag="rare"))
+        rare_filter = DeliveryFilter(message=MessageFilter(tag="rare"))
         for limit in (1, 2, 3):
             cut = Cut(limit=limit, descending=True)
-            entries = (await scene.store.page(DeliveriesTo(scene.endpoint, rare), cut)).entries
-            assert [message for message, _ in entries] == [far, near][:limit]
+            entries = (
+                await scene.store.page(DeliveriesTo(scene.endpoint, rare_filter), cut)
+            ).entries
+            assert [message for message, _ in entries] == [far_message, near][:limit]
 
     async def test_tasks_are_listed_also_of_applications_that_were_deleted(
         self, scene: Scene
     ) -> None:
         store = scene.store
         foreign = an_application(environment="org_other")
-        gone = an_application()
-        for application in (foreign, gone):
+        removed = an_application()
+        for application in (foreign, removed):
             await store.put(application)
-        theirs = await store.put(an_endpoint(foreign))
-        await store.put(an_endpoint(gone))
-        await store.add_task(a_task(theirs, Work.RECOVER, environment=foreign.environment))
+        foreign_endpoint = await store.put(an_endpoint(foreign))
+        await store.put(an_endpoint(removed))
+        await store.add_task(
+            a_task(foreign_endpoint, Work.RECOVER, environment=foreign.environment)
+        )
         works = (Work.RECOVER, Work.REPLAY_MISSING, Work.RECOVER, Work.RECOVER)
         tasks = [a_task(scene.endpoint, work) for work in works]
         tasks.append(replace(tasks[0], id=new_id(TASK), application="", endpoint="", lane=0))
         for task in tasks:
             await store.add_task(task)
-        tasks += await store.delete(Applications(gone.environment), gone.id, now=NOON)
+        tasks += await store.delete(Applications(removed.environment), removed.id, now=NOON)
         tasks[2] = await store.advance(tasks[2], now=NOON, limit=1, lease=scene.lease)
         assert tasks[2].finished_at is not None
         tasks.sort(key=lambda task: task.id)
@@ -190,6 +196,8 @@ class ListingContract(Topic):
     async def _check_messages(
         self, scene: Scene, message_filter: MessageFilter, messages: list[Message]
     ) -> None:
+        """Check that pages with this filter list exactly these messages."""
+
         async def read_page(cut: Cut) -> list[Message]:
             return (
                 await scene.store.page(Messages(scene.application.id, message_filter), cut)

@@ -27,30 +27,32 @@ Thing = TypeVar("Thing")
 class LooksContract(Topic):
     """Lists in which few entries fit the filter."""
 
-    async def test_what_is_wanted_of_messages_is_found_look_by_look(self, scene: Scene) -> None:
+    async def test_matching_messages_are_found_page_by_page(self, scene: Scene) -> None:
         messages = await _messages(scene)
 
         async def read_page(cut: Cut) -> Found[Message]:
             return await scene.store.page(Messages(scene.application.id, RARE), cut)
 
-        rare = [message for message in messages if message.tags]
+        matching = [message for message in messages if message.tags]
         await _check(
-            read_page, rare, lambda message: message.id, [message.id for message in messages]
+            read_page, matching, lambda message: message.id, [message.id for message in messages]
         )
 
-    async def test_what_is_wanted_of_deliveries_is_found_look_by_look(self, scene: Scene) -> None:
+    async def test_matching_deliveries_are_found_page_by_page(self, scene: Scene) -> None:
         messages = await _messages(scene)
 
         async def read_page(cut: Cut) -> Found[tuple[Message, Delivery]]:
             delivery_filter = DeliveryFilter(message=RARE)
             return await scene.store.page(DeliveriesTo(scene.endpoint, delivery_filter), cut)
 
-        rare = [(message, await scene.delivery(message)) for message in messages if message.tags]
-        await _check(read_page, rare, lambda pair: pair[0].id, [message.id for message in messages])
+        matching = [
+            (message, await scene.delivery(message)) for message in messages if message.tags
+        ]
+        await _check(
+            read_page, matching, lambda pair: pair[0].id, [message.id for message in messages]
+        )
 
-    async def test_what_is_wanted_of_undelivered_ones_is_found_look_by_look(
-        self, scene: Scene
-    ) -> None:
+    async def test_matching_undelivered_ones_are_found_page_by_page(self, scene: Scene) -> None:
         messages = await _messages(scene)
         due = await scene.due()
         await scene.settle(*map(failed, due[::2]), *map(delivered, due[1::2]))
@@ -59,12 +61,12 @@ class LooksContract(Topic):
             delivery_filter = DeliveryFilter(message=RARE, states=frozenset({State.FAILED}))
             return await scene.store.page(DeliveriesTo(scene.endpoint, delivery_filter), cut)
 
-        rare = [
+        matching = [
             (message, await scene.delivery(message)) for message in messages[::2] if message.tags
         ]
-        await _check(read_page, rare, lambda pair: pair[0].id)
+        await _check(read_page, matching, lambda pair: pair[0].id)
 
-    async def test_what_is_wanted_of_attempts_to_an_endpoint_is_found_look_by_look(
+    async def test_matching_attempts_to_an_endpoint_are_found_page_by_page(
         self, scene: Scene
     ) -> None:
         messages = {message.id: message for message in await _messages(scene)}
@@ -75,14 +77,16 @@ class LooksContract(Topic):
             attempt_filter = AttemptFilter(message=RARE)
             return await scene.store.page(AttemptsTo(scene.endpoint, attempt_filter), cut)
 
-        rare = [
+        matching = [
             (attempt, messages[attempt.message])
             for attempt in attempts
             if messages[attempt.message].tags
         ]
-        await _check(read_page, rare, lambda pair: pair[0].id, [attempt.id for attempt in attempts])
+        await _check(
+            read_page, matching, lambda pair: pair[0].id, [attempt.id for attempt in attempts]
+        )
 
-    async def test_what_is_wanted_of_attempts_at_a_message_is_found_look_by_look(
+    async def test_matching_attempts_of_a_message_are_found_page_by_page(
         self, scene: Scene
     ) -> None:
         message = await scene.add()
@@ -100,9 +104,11 @@ class LooksContract(Topic):
                 AttemptsOf(message.id, AttemptFilter(succeeded=True)), cut
             )
 
-        rare = [(attempt, scene.endpoint) for attempt in attempts if attempt.kind is None]
-        assert len(rare) == 1
-        await _check(read_page, rare, lambda pair: pair[0].id, [attempt.id for attempt in attempts])
+        matching = [(attempt, scene.endpoint) for attempt in attempts if attempt.kind is None]
+        assert len(matching) == 1
+        await _check(
+            read_page, matching, lambda pair: pair[0].id, [attempt.id for attempt in attempts]
+        )
 
     async def test_one_may_go_on_from_an_entry_that_is_gone_by_then(self, scene: Scene) -> None:
         old = [await scene.add(accepted_at=NOON - 100) for _ in range(3)]
@@ -118,10 +124,10 @@ class LooksContract(Topic):
         while await store.sweep(Retention(messages_before=NOON - 50), limit=10):
             pass
         cut = Cut(mark=old[1].id)
-        rare = [message for message in newer if message.tags]
-        assert await store.page(Messages(application_id, RARE), cut) == Found(rare)
+        matching = [message for message in newer if message.tags]
+        assert await store.page(Messages(application_id, RARE), cut) == Found(matching)
         rest = await store.page(DeliveriesTo(endpoint, DeliveryFilter(message=RARE)), cut)
-        assert [message for message, _ in rest.entries] == rare
+        assert [message for message, _ in rest.entries] == matching
 
 
 async def _messages(scene: Scene) -> list[Message]:
@@ -166,11 +172,11 @@ async def _pages(
     while True:
         page = await read_page(cut)
         pages.append(page)
-        full = len(page.entries) == cut.limit
-        assert not (full and page.left_at), "a full page must not say where the search stopped"
-        if not full and page.left_at is None:
+        is_full = len(page.entries) == cut.limit
+        assert not (is_full and page.left_at), "a full page must not say where the search stopped"
+        if not is_full and page.left_at is None:
             return pages
-        last = mark(page.entries[0 if cut.back else -1]) if full else page.left_at
+        last = mark(page.entries[0 if cut.back else -1]) if is_full else page.left_at
         assert last, "nothing says where the next page starts"
         assert last != cut.mark, "the next page starts where this one did"
         cut = replace(cut, mark=last)

@@ -15,7 +15,9 @@ from tarry.testing.store_contract.topic import Topic
 class NoticesContract(Topic):
     """Notices to endpoint owners."""
 
-    async def test_notices_are_told_once_in_the_order_of_ids(self, scene: Scene) -> None:
+    async def test_notices_are_read_in_the_order_of_ids_until_they_are_marked_as_sent(
+        self, scene: Scene
+    ) -> None:
         notices = [a_notice(scene.endpoint) for _ in range(5)]
         change = Change(
             lane=scene.lane, epoch=scene.lease.epoch, at=NOON, notices=tuple(notices[3:])
@@ -32,9 +34,7 @@ class NoticesContract(Topic):
         assert await scene.store.read(Notices(unsent=True)) == [notices[0], notices[2], notices[3]]
         assert await scene.store.read(Notices()) == notices, "sent notices are kept"
 
-    async def test_what_is_put_on_record_once_more_was_told_all_the_same(
-        self, scene: Scene
-    ) -> None:
+    async def test_a_notice_that_is_saved_again_stays_marked_as_sent(self, scene: Scene) -> None:
         notice = a_notice(scene.endpoint)
         await scene.note(notice)
         await scene.store.mark_sent([notice.id])
@@ -45,14 +45,12 @@ class NoticesContract(Topic):
         assert await scene.store.read(Notices(unsent=True)) == []
         assert await scene.store.read(Notices()) == [notice]
 
-    async def test_nothing_is_told_of_nothing(self, scene: Scene) -> None:
+    async def test_marking_no_notices_as_sent_does_nothing(self, scene: Scene) -> None:
         await scene.note()
         await scene.store.mark_sent([])
         assert await scene.store.read(Notices(unsent=True)) == []
 
-    async def test_what_is_told_of_an_endpoint_knows_how_it_was_and_how_it_is(
-        self, scene: Scene
-    ) -> None:
+    async def test_noting_gets_the_endpoint_before_and_after_the_change(self, scene: Scene) -> None:
         store, changes = scene.store, list[tuple[Endpoint | None, Endpoint]]()
 
         def noting(before: Endpoint | None, after: Endpoint) -> list[Notice]:
@@ -61,7 +59,7 @@ class NoticesContract(Topic):
 
         new = an_endpoint(scene.application, uid="a")
         created = await store.put(new, noting=noting)
-        put = await store.put(replace(created, uid="b"), noting=noting)
+        saved = await store.put(replace(created, uid="b"), noting=noting)
         changed = await store.change(
             Endpoints(created.application),
             created.id,
@@ -69,14 +67,14 @@ class NoticesContract(Topic):
             noting=noting,
         )
         await store.delete(Endpoints(created.application), created.id, now=NOON, noting=noting)
-        assert [before for before, _ in changes] == [None, created, put, changed]
-        assert [after for _, after in changes[:3]] == [created, put, changed]
+        assert [before for before, _ in changes] == [None, created, saved, changed]
+        assert [after for _, after in changes[:3]] == [created, saved, changed]
         assert changes[3][1].standing is Standing.DELETED
         notices = await store.read(Notices(unsent=True))
         assert [notice.facts["uid"] for notice in notices][:3] == ["a", "b", "c"]
         assert {notice.endpoint for notice in notices} == {created.id}
 
-    async def test_nothing_is_told_of_what_was_refused(self, scene: Scene) -> None:
+    async def test_a_refused_change_saves_no_notice(self, scene: Scene) -> None:
         store, endpoint = scene.store, scene.endpoint
 
         def noting(_before: Endpoint | None, after: Endpoint) -> list[Notice]:
@@ -102,7 +100,7 @@ class NoticesContract(Topic):
             await store.delete(Endpoints(endpoint.application), "nobody", now=NOON, noting=noting)
         assert await store.read(Notices(unsent=True)) == []
 
-    async def test_what_cannot_be_told_is_not_done(self, scene: Scene) -> None:
+    async def test_a_change_is_undone_if_its_notices_cannot_be_made(self, scene: Scene) -> None:
         def mute(_before: Endpoint | None, _after: Endpoint) -> list[Notice]:
             raise ValueError("no words")
 

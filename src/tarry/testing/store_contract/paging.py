@@ -29,7 +29,7 @@ Thing = TypeVar("Thing")
 class PagingContract(Topic):
     """Lists with a limit, read page by page."""
 
-    async def test_what_is_undelivered_by_lane_and_number(self, scene: Scene) -> None:
+    async def test_undelivered_ones_are_paged_by_lane_and_number(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
         for _ in range(4):
             await scene.add()
@@ -48,18 +48,18 @@ class PagingContract(Topic):
 
         entries = await _all(page)
         assert [(delivery.lane, delivery.seq) for _, delivery in entries] == places
-        assert [to for to, _ in entries] == [endpoints[lane] for lane, _ in places]
+        assert [receiver for receiver, _ in entries] == [endpoints[lane] for lane, _ in places]
         assert entries == await scene.store.read(Undelivered(scene.application.id))
         assert await scene.store.read(Undelivered("app_other")) == []
 
-    async def test_what_is_undelivered_in_one_lane(self, scene: Scene) -> None:
+    async def test_undelivered_ones_of_one_lane_are_paged(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
         for _ in range(3):
             await scene.add()
         store, application_id = scene.store, scene.application.id
         for endpoint in (scene.endpoint, second):
             entries = await store.read(Undelivered(application_id, lane=endpoint.lane))
-            assert [(to, delivery.seq) for to, delivery in entries] == [
+            assert [(receiver, delivery.seq) for receiver, delivery in entries] == [
                 (endpoint, seq) for seq in (1, 2, 3)
             ]
             for seq in (1, 3):
@@ -74,7 +74,7 @@ class PagingContract(Topic):
         )
         assert await store.read(Undelivered("app_other", lane=scene.lane)) == []
 
-    async def test_what_is_undelivered_in_an_environment(self, scene: Scene) -> None:
+    async def test_undelivered_ones_of_an_environment_are_paged(self, scene: Scene) -> None:
         store = scene.store
         lanes: list[int] = []
         for application in (an_application(), an_application(), scene.application):
@@ -84,13 +84,15 @@ class PagingContract(Topic):
             lanes.append(endpoint.lane)
         foreign = an_application(environment="org_other")
         await store.put(foreign)
-        elsewhere = await store.put(an_endpoint(foreign))
+        foreign_endpoint = await store.put(an_endpoint(foreign))
         await store.add([new_message(foreign)])
-        gone = an_application()
-        await store.put(gone)
-        await store.put(an_endpoint(gone))
-        await store.add([new_message(gone)])
-        await store.delete(Applications(gone.environment), gone.id, now=NOON)
+        deleted_application = an_application()
+        await store.put(deleted_application)
+        await store.put(an_endpoint(deleted_application))
+        await store.add([new_message(deleted_application)])
+        await store.delete(
+            Applications(deleted_application.environment), deleted_application.id, now=NOON
+        )
         expected = [(lane, seq) for lane in sorted((*lanes, scene.lane)) for seq in (1, 2, 3)]
 
         async def page(last: tuple[Endpoint, Delivery] | None) -> list[tuple[Endpoint, Delivery]]:
@@ -100,7 +102,9 @@ class PagingContract(Topic):
         entries = await _all(page)
         assert [(delivery.lane, delivery.seq) for _, delivery in entries] == expected
         assert entries == await store.read(UndeliveredIn(ENVIRONMENT))
-        assert [to for to, _ in await store.read(UndeliveredIn("org_other"))] == [elsewhere]
+        assert [receiver for receiver, _ in await store.read(UndeliveredIn("org_other"))] == [
+            foreign_endpoint
+        ]
         assert await store.read(UndeliveredIn("org_nobody")) == []
 
     async def test_notices_by_id(self, scene: Scene) -> None:

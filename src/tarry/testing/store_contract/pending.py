@@ -47,12 +47,12 @@ class PendingContract(Topic):
 
     async def test_the_next_tenant_is_one_of_the_shards_and_works(self, scene: Scene) -> None:
         tasks = await _of_applications(scene, *(f"app_{letter}" for letter in "abcdefgh"))
-        for mine in ({shard_of("app_c")}, {shard_of("app_f"), shard_of("app_h")}):
+        for own_shards in ({shard_of("app_c")}, {shard_of("app_f"), shard_of("app_h")}):
             after, order = ("", ""), list[str]()
-            while task := await scene.store.next_task(sorted(mine), after=after):
+            while task := await scene.store.next_task(sorted(own_shards), after=after):
                 after = task.tenant
                 order.append(task.application)
-            assert order == [name for name in sorted(tasks) if shard_of(name) in mine]
+            assert order == [name for name in sorted(tasks) if shard_of(name) in own_shards]
         assert await scene.store.next_task(ALL_SHARDS, {Work.RECOVER}) is None
         assert await scene.store.next_task([]) is None
 
@@ -110,7 +110,9 @@ class PendingContract(Topic):
             task.id for task in tasks
         }
 
-    async def test_a_bulk_replay_covers_only_what_it_wants_itself(self, scene: Scene) -> None:
+    async def test_a_bulk_replay_covers_only_replays_with_the_same_filter(
+        self, scene: Scene
+    ) -> None:
         paid = ReplayFilter(message=MessageFilter(event_types=("paid",)))
         tasks = [
             a_task(scene.endpoint, Work.BULK_REPLAY, wanted=replay_filter)
@@ -136,7 +138,7 @@ class PendingContract(Topic):
         third = a_task(scene.endpoint, Work.RECOVER)
         assert await _request(scene, third) == third
 
-    async def test_an_endpoint_has_only_so_many_replays_pending(self, scene: Scene) -> None:
+    async def test_the_pending_replays_of_an_endpoint_are_limited(self, scene: Scene) -> None:
         tasks = [
             await _request(scene, a_task(scene.endpoint, work, since=NOON - since), most=4)
             for work in (Work.RECOVER, Work.BULK_REPLAY)
@@ -178,12 +180,10 @@ class PendingContract(Topic):
     async def test_of_equal_replays_that_come_at_once_one_is_added(self, scene: Scene) -> None:
         tasks = [a_task(scene.endpoint, Work.RECOVER) for _ in range(8)]
         answers = await asyncio.gather(*(_request(scene, task) for task in tasks))
-        (added,) = await scene.store.read(AllTasksOf(scene.application.id))
-        assert answers == [added] * 8
+        (stored_task,) = await scene.store.read(AllTasksOf(scene.application.id))
+        assert answers == [stored_task] * 8
 
-    async def test_of_many_replays_that_come_at_once_only_so_many_are_added(
-        self, scene: Scene
-    ) -> None:
+    async def test_concurrent_replays_do_not_exceed_the_limit(self, scene: Scene) -> None:
         tasks = [
             a_task(scene.endpoint, Work.RECOVER, since=NOON + at, until=NOON + at + 1)
             for at in range(12)

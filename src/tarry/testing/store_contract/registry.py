@@ -27,8 +27,8 @@ class RegistryContract(Topic):
 
     # --- Event types ----------------------------------------------------------------------------
 
-    async def test_an_event_type_comes_back_as_it_went_in(self, store: Store) -> None:
-        full = an_event_type(
+    async def test_an_event_type_is_read_as_it_was_created(self, store: Store) -> None:
+        complete = an_event_type(
             "invoice.paid",
             description="ünder way 'quoted'",
             archived=True,
@@ -39,8 +39,8 @@ class RegistryContract(Topic):
             validates=True,
             created_at=NOON - 0.25,
         )
-        await store.create(full)
-        assert await store.get(EventTypes(ENVIRONMENT), "invoice.paid") == full
+        await store.create(complete)
+        assert await store.get(EventTypes(ENVIRONMENT), "invoice.paid") == complete
         bare = an_event_type("invoice.lost")
         await store.create(bare)
         assert await store.get(EventTypes(ENVIRONMENT), "invoice.lost") == bare
@@ -53,7 +53,7 @@ class RegistryContract(Topic):
         await store.create(an_event_type("a", environment="org_other"))
         assert (await store.get(EventTypes(ENVIRONMENT), "a")).description == "Somebody paid"
 
-    async def test_of_many_who_add_a_name_at_once_one_does(
+    async def test_of_concurrent_creations_of_a_name_one_succeeds(
         self, store: Store, other: Store
     ) -> None:
         answers = await asyncio.gather(
@@ -103,7 +103,7 @@ class RegistryContract(Topic):
         assert changed == an_event_type("a", archived=True)
         assert await store.get(EventTypes(ENVIRONMENT), "a") == changed
 
-    async def test_what_was_deleted_is_free_again(self, store: Store) -> None:
+    async def test_the_name_of_a_deleted_event_type_is_free_again(self, store: Store) -> None:
         await store.create(an_event_type("a"))
         await store.delete(EventTypes(ENVIRONMENT), "a", now=NOON)
         with pytest.raises(NotFound):
@@ -130,10 +130,10 @@ class RegistryContract(Topic):
             shown,
             hidden,
         ]
-        back = await store.change(
+        unarchived = await store.change(
             EventTypes(ENVIRONMENT), "b", lambda stored: replace(stored, archived=False)
         )
-        assert (await store.page(EventTypes(ENVIRONMENT), Cut())).entries == [shown, back]
+        assert (await store.page(EventTypes(ENVIRONMENT), Cut())).entries == [shown, unarchived]
 
     @pytest.mark.parametrize("archived", [False, True])
     @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ class RegistryContract(Topic):
     # --- Keys -----------------------------------------------------------------------------------
 
     async def test_a_key_is_known_by_its_hash(self, store: Store, other: Store) -> None:
-        full = a_key(
+        complete = a_key(
             hash=bytes(range(256)),
             name="ünder",
             scopes=(Scope.ADMIN, Scope.VIEW_BASE),
@@ -175,12 +175,12 @@ class RegistryContract(Topic):
             revoked_at=NOON + 0.25,
         )
         bare = a_key()
-        for key in (full, bare):
+        for key in (complete, bare):
             await store.create(key)
-        assert await other.key(full.hash) == full
+        assert await other.key(complete.hash) == complete
         assert await other.key(bare.hash) == bare
         with pytest.raises(NotFound) as missed:
-            await other.key(full.hash[:-1])
+            await other.key(complete.hash[:-1])
         assert missed.value.kind == "key"
 
     @pytest.mark.parametrize("same", ["id", "hash"])
@@ -274,7 +274,7 @@ class RegistryContract(Topic):
         def portal(**values: float) -> Key:
             return a_key(application="app_1", **values)
 
-        gone = [
+        old_keys = [
             portal(expires_at=NOON - 1),
             portal(revoked_at=NOON - 1),
             portal(expires_at=NOON + 9, revoked_at=NOON - 2),
@@ -286,17 +286,17 @@ class RegistryContract(Topic):
             a_key(expires_at=NOON - 1),
             a_key(revoked_at=NOON - 1),
         ]
-        for key in (*gone, *remaining):
+        for key in (*old_keys, *remaining):
             await store.create(key)
         old = Retention(portal_keys_before=NOON)
         swept = [await store.sweep(old, limit=2) for _ in range(3)]
         assert swept == [2, 1, 0]
         assert [await store.key(key.hash) for key in remaining] == remaining
-        for key in gone:
+        for key in old_keys:
             with pytest.raises(NotFound):
                 await store.key(key.hash)
 
-    async def test_a_key_that_was_revoked_goes_too(self, store: Store) -> None:
+    async def test_a_revoked_key_is_swept_too(self, store: Store) -> None:
         key = a_key(application="app_1")
         await store.create(key)
         assert await store.sweep(Retention(portal_keys_before=NOON), limit=9) == 0
@@ -310,7 +310,7 @@ class RegistryContract(Topic):
         assert await store.keep("a", b"two") == b"one"
         assert await store.keep("b", b"two") == b"two"
 
-    async def test_a_value_is_replaced_by_who_knows_it(self, store: Store) -> None:
+    async def test_a_value_is_replaced_only_by_a_caller_that_knows_it(self, store: Store) -> None:
         await store.keep("a", b"one")
         assert await store.keep("a", b"two", instead_of=b"one") == b"two"
         assert await store.keep("a", b"three", instead_of=b"one") == b"two"

@@ -55,7 +55,7 @@ class ResendContract(Topic):
             await scene.store.resend(scene.endpoint, message.id, resend=name)
         assert [due.message for due in await scene.due(Stream.RESEND)] == [message.id] * 2
 
-    async def test_what_had_failed_has_arrived_by_a_resend_that_was_taken(
+    async def test_an_accepted_resend_turns_a_failed_delivery_into_a_delivered_one(
         self, scene: Scene
     ) -> None:
         message, other = await scene.add(), await scene.add()
@@ -76,7 +76,7 @@ class ResendContract(Topic):
         assert await scene.due(Stream.RESEND) == []
 
     @pytest.mark.parametrize("accepted", [True, False])
-    async def test_what_was_skipped_has_arrived_by_a_resend_that_was_taken(
+    async def test_an_accepted_resend_turns_a_skipped_delivery_into_a_delivered_one(
         self, scene: Scene, *, accepted: bool
     ) -> None:
         disabled = await scene.add_endpoint(standing=Standing.DISABLED)
@@ -106,7 +106,9 @@ class ResendContract(Topic):
         assert await scene.delivery(message) == before
         assert (await scene.store.read(AllAttemptsOf(message.id)))[1:] == [attempt]
 
-    async def test_what_still_waits_goes_on_whatever_became_of_a_resend(self, scene: Scene) -> None:
+    async def test_a_live_delivery_goes_on_whatever_the_outcome_of_a_resend(
+        self, scene: Scene
+    ) -> None:
         message = await scene.add()
         before = await scene.delivery(message)
         await scene.store.resend(scene.endpoint, message.id, resend="r1")
@@ -140,15 +142,15 @@ class ResendContract(Topic):
         self, scene: Scene, *, accepted: bool
     ) -> None:
         message, other = await scene.add(), await scene.add()
-        late = await scene.add_endpoint()
+        later_endpoint = await scene.add_endpoint()
         await scene.add()
-        (due,) = await self._requested(scene, late, message)
+        (due,) = await self._requested(scene, later_endpoint, message)
         attempt = _an_attempt(due, accepted=accepted, at=NOON + 5)
-        resent = Resent(late.lane, "r1", attempt, scene.lease.epoch, Reason.REFUSED)
+        resent = Resent(later_endpoint.lane, "r1", attempt, scene.lease.epoch, Reason.REFUSED)
         assert await scene.settle(resent) == [True]
-        assert await scene.attempts_to(late) == [attempt]
-        assert await scene.delivery(message, late) == Delivery(
-            lane=late.lane,
+        assert await scene.attempts_to(later_endpoint) == [attempt]
+        assert await scene.delivery(message, later_endpoint) == Delivery(
+            lane=later_endpoint.lane,
             seq=2,
             message=message.id,
             state=State.DELIVERED if accepted else State.FAILED,
@@ -157,26 +159,28 @@ class ResendContract(Topic):
             accepted_at=NOON + 5,
             ended_at=NOON + 5,
         )
-        row = await scene.row(late)
+        row = await scene.row(later_endpoint)
         assert (row.added, row.ended) == (2, 1)
         assert (await scene.delivery(message)).state is State.READY
         assert len(await scene.store.read(AllDeliveriesOf(other.id))) == 1
         await scene.check_counts()
 
-    async def test_what_was_added_by_a_resend_is_in_every_list(self, scene: Scene) -> None:
+    async def test_a_delivery_added_by_a_resend_is_in_every_list(self, scene: Scene) -> None:
         message = await scene.add()
-        late = await scene.add_endpoint()
-        (due,) = await self._requested(scene, late, message)
+        later_endpoint = await scene.add_endpoint()
+        (due,) = await self._requested(scene, later_endpoint, message)
         await scene.settle(
-            Resent(late.lane, "r1", _an_attempt(due, accepted=True), scene.lease.epoch)
+            Resent(later_endpoint.lane, "r1", _an_attempt(due, accepted=True), scene.lease.epoch)
         )
         tried = DeliveryFilter(tried=True, states=frozenset({State.DELIVERED}))
-        page = await scene.store.page(DeliveriesTo(late, tried), EVERYTHING)
-        assert [of.id for of, _ in page.entries] == [message.id]
-        assert await scene.store.counts(late.lane) == {State.DELIVERED: 1}
-        assert [to.id for to, _ in await scene.store.read(AllDeliveriesOf(message.id))] == [
+        page = await scene.store.page(DeliveriesTo(later_endpoint, tried), EVERYTHING)
+        assert [listed.id for listed, _ in page.entries] == [message.id]
+        assert await scene.store.counts(later_endpoint.lane) == {State.DELIVERED: 1}
+        assert [
+            receiver.id for receiver, _ in await scene.store.read(AllDeliveriesOf(message.id))
+        ] == [
             scene.endpoint.id,
-            late.id,
+            later_endpoint.id,
         ]
 
     @pytest.mark.parametrize("first", [True, False])
@@ -186,12 +190,12 @@ class ResendContract(Topic):
         self, scene: Scene, *, first: bool, second: bool, together: bool
     ) -> None:
         message = await scene.add()
-        late = await scene.add_endpoint()
-        await scene.store.resend(late, message.id, resend="r2")
-        dues = await self._requested(scene, late, message)
+        later_endpoint = await scene.add_endpoint()
+        await scene.store.resend(later_endpoint, message.id, resend="r2")
+        dues = await self._requested(scene, later_endpoint, message)
         resends = [
             Resent(
-                late.lane,
+                later_endpoint.lane,
                 due.resend,
                 _an_attempt(due, accepted=accepted, at=NOON + at),
                 scene.lease.epoch,
@@ -202,19 +206,21 @@ class ResendContract(Topic):
         assert [await scene.settle(*batch) for batch in batches] == [
             [True] * len(batch) for batch in batches
         ]
-        delivery = await scene.delivery(message, late)
+        delivery = await scene.delivery(message, later_endpoint)
         assert (delivery.seq, delivery.tries, delivery.accepted_at) == (1, 1, NOON + 1)
         assert delivery.state is (State.DELIVERED if first or second else State.FAILED)
         assert delivery.ended_at == NOON + (2 if second and not first else 1)
-        assert len(await scene.attempts_to(late)) == len(resends)
-        row = await scene.row(late)
+        assert len(await scene.attempts_to(later_endpoint)) == len(resends)
+        row = await scene.row(later_endpoint)
         assert (row.added, row.ended) == (1, 1)
 
-    async def test_many_are_added_by_one_call_beside_what_is_settled(self, scene: Scene) -> None:
+    async def test_one_call_adds_deliveries_of_resends_and_settles_others(
+        self, scene: Scene
+    ) -> None:
         messages = [await scene.add() for _ in range(3)]
-        late = [await scene.add_endpoint() for _ in range(2)]
+        later_endpoint = [await scene.add_endpoint() for _ in range(2)]
         resent = []
-        for endpoint in late:
+        for endpoint in later_endpoint:
             for number, message in enumerate(messages):
                 await scene.store.resend(endpoint, message.id, resend=f"r{number}")
             dues = await scene.due(Stream.RESEND, lane=endpoint.lane)
@@ -229,7 +235,7 @@ class ResendContract(Topic):
             ]
         settled = [delivered(due) for due in await scene.due()]
         assert await scene.settle(*settled, *resent, resent[0]) == [True] * 9 + [False]
-        for endpoint in late:
+        for endpoint in later_endpoint:
             deliveries = [await scene.delivery(message, endpoint) for message in messages]
             assert [delivery.seq for delivery in deliveries] == [1, 2, 3]
             assert [delivery.state for delivery in deliveries] == [
@@ -239,75 +245,81 @@ class ResendContract(Topic):
             ]
         await scene.check_counts()
 
-    async def test_what_a_resend_added_is_recovered_if_it_failed(self, scene: Scene) -> None:
+    async def test_a_failed_delivery_added_by_a_resend_is_recovered(self, scene: Scene) -> None:
         message = await scene.add()
-        late = await scene.add_endpoint()
-        (due,) = await self._requested(scene, late, message)
+        later_endpoint = await scene.add_endpoint()
+        (due,) = await self._requested(scene, later_endpoint, message)
         await scene.settle(
-            Resent(late.lane, "r1", _an_attempt(due, accepted=False), scene.lease.epoch)
+            Resent(later_endpoint.lane, "r1", _an_attempt(due, accepted=False), scene.lease.epoch)
         )
-        task = a_task(late, Work.RECOVER)
+        task = a_task(later_endpoint, Work.RECOVER)
         await scene.store.add_task(task)
         done = await scene.store.advance(task, now=NOON + 9, limit=9, lease=scene.lease)
         assert done.done == 1
-        (due,) = await scene.due(lane=late.lane)
+        (due,) = await scene.due(lane=later_endpoint.lane)
         assert (due.message, due.tries, due.attempts) == (message.id, 1, 0)
         await scene.check_counts()
 
-    async def test_what_a_resend_added_is_not_missing_any_more(self, scene: Scene) -> None:
+    async def test_a_delivery_added_by_a_resend_is_not_missing_any_more(self, scene: Scene) -> None:
         message = await scene.add()
-        late = await scene.add_endpoint()
-        (due,) = await self._requested(scene, late, message)
+        later_endpoint = await scene.add_endpoint()
+        (due,) = await self._requested(scene, later_endpoint, message)
         await scene.settle(
-            Resent(late.lane, "r1", _an_attempt(due, accepted=True), scene.lease.epoch)
+            Resent(later_endpoint.lane, "r1", _an_attempt(due, accepted=True), scene.lease.epoch)
         )
-        task = a_task(late, Work.REPLAY_MISSING)
+        task = a_task(later_endpoint, Work.REPLAY_MISSING)
         await scene.store.add_task(task)
         done = await scene.store.advance(task, now=NOON + 9, limit=9, lease=scene.lease)
         assert done.done == 0
-        assert await scene.due(lane=late.lane) == []
+        assert await scene.due(lane=later_endpoint.lane) == []
 
     async def test_a_stale_lease_adds_nothing(self, scene: Scene) -> None:
         message = await scene.add()
-        late = await scene.add_endpoint()
-        (due,) = await self._requested(scene, late, message)
-        resent = Resent(late.lane, "r1", _an_attempt(due, accepted=True), scene.lease.epoch)
+        later_endpoint = await scene.add_endpoint()
+        (due,) = await self._requested(scene, later_endpoint, message)
+        resent = Resent(
+            later_endpoint.lane, "r1", _an_attempt(due, accepted=True), scene.lease.epoch
+        )
         assert await scene.settle(resent, leases=()) == [False]
         assert len(await scene.store.read(AllDeliveriesOf(message.id))) == 1
 
-    async def test_a_lane_is_not_woken_by_what_a_resend_adds(self, scene: Scene) -> None:
+    async def test_a_delivery_added_by_a_resend_wakes_no_lane(self, scene: Scene) -> None:
         message = await scene.add()
-        late = await scene.add_endpoint()
-        (due,) = await self._requested(scene, late, message)
-        assert await scene.store.woken(scene.leases) == [late.lane]
+        later_endpoint = await scene.add_endpoint()
+        (due,) = await self._requested(scene, later_endpoint, message)
+        assert await scene.store.woken(scene.leases) == [later_endpoint.lane]
         await scene.settle(
-            Resent(late.lane, "r1", _an_attempt(due, accepted=False), scene.lease.epoch)
+            Resent(later_endpoint.lane, "r1", _an_attempt(due, accepted=False), scene.lease.epoch)
         )
         assert await scene.store.woken(scene.leases) == []
-        assert await scene.store.rest({late.lane: 0}, scene.leases) == set()
-        assert await scene.store.rest({late.lane: 1}, scene.leases) == {late.lane}
+        assert await scene.store.rest({later_endpoint.lane: 0}, scene.leases) == set()
+        assert await scene.store.rest({later_endpoint.lane: 1}, scene.leases) == {
+            later_endpoint.lane
+        }
 
-    async def test_what_a_resend_added_is_swept_with_its_message(self, scene: Scene) -> None:
+    async def test_a_delivery_added_by_a_resend_is_swept_with_its_message(
+        self, scene: Scene
+    ) -> None:
         message = await scene.add()
-        late = await scene.add_endpoint()
+        later_endpoint = await scene.add_endpoint()
         await scene.settle(*map(delivered, await scene.due()))
-        (due,) = await self._requested(scene, late, message)
+        (due,) = await self._requested(scene, later_endpoint, message)
         await scene.settle(
-            Resent(late.lane, "r1", _an_attempt(due, accepted=False), scene.lease.epoch)
+            Resent(later_endpoint.lane, "r1", _an_attempt(due, accepted=False), scene.lease.epoch)
         )
         while await scene.store.sweep(Retention(messages_before=NOON + 1), limit=100):
             pass
-        assert await scene.store.counts(late.lane) == {}
+        assert await scene.store.counts(later_endpoint.lane) == {}
         assert await scene.store.read(AllAttemptsOf(message.id)) == []
 
-    async def test_what_failed_in_the_same_call_has_arrived_by_a_resend(self, scene: Scene) -> None:
+    async def test_a_resend_is_applied_after_a_failure_in_the_same_call(self, scene: Scene) -> None:
         message = await scene.add()
         (again,) = await self._requested(scene, scene.endpoint, message)
         resent = Resent(scene.lane, "r1", _an_attempt(again, accepted=True), scene.lease.epoch)
         assert await scene.settle(resent, *map(failed, await scene.due())) == [True, True]
         assert (await scene.delivery(message)).state is State.DELIVERED
 
-    async def test_what_is_not_there_cannot_be_resent(self, scene: Scene) -> None:
+    async def test_a_message_that_does_not_exist_cannot_be_resent(self, scene: Scene) -> None:
         with pytest.raises(NotFound) as caught:
             await scene.store.resend(scene.endpoint, "msg_none", resend="r1")
         assert (caught.value.kind, caught.value.id) == ("message", "msg_none")

@@ -26,7 +26,7 @@ from tarry.testing.store_contract.topic import Later, Topic
 class RestContract(Topic):
     """No wake-up is lost, and none is returned twice."""
 
-    async def test_a_new_lane_is_awake_and_its_waking_is_told_once(self, scene: Scene) -> None:
+    async def test_a_new_lane_is_awake_and_woken_returns_it_once(self, scene: Scene) -> None:
         endpoint = await scene.store.put(an_endpoint(scene.application))
         assert set(await scene.store.awake(ALL_SHARDS)) == {scene.lane, endpoint.lane}
         assert await scene.store.woken(scene.leases) == [endpoint.lane]
@@ -51,7 +51,7 @@ class RestContract(Topic):
         assert await store.woken(scene.leases) == [scene.lane]
         assert await store.woken(scene.leases) == []
 
-    async def test_only_the_lanes_of_the_shards_are_told(self, scene: Scene) -> None:
+    async def test_woken_returns_only_lanes_of_the_leased_shards(self, scene: Scene) -> None:
         others = [lease for lease in scene.leases if lease.shard != scene.application.shard]
         await scene.store.put(scene.endpoint)
         assert await scene.store.awake([lease.shard for lease in others]) == []
@@ -59,7 +59,7 @@ class RestContract(Topic):
         assert await scene.store.awake([scene.application.shard]) == [scene.lane]
         assert await scene.store.woken([scene.lease]) == [scene.lane]
 
-    async def test_who_has_lost_a_shard_does_not_take_its_new_owners_wake_ups(
+    async def test_a_worker_that_lost_a_shard_gets_none_of_its_wake_ups(
         self, scene: Scene, later: Later
     ) -> None:
         await scene.rest()
@@ -93,7 +93,7 @@ class RestContract(Topic):
         assert await scene.store.rest({scene.lane: 1}, scene.leases) == set()
         assert await scene.store.awake(ALL_SHARDS) == [scene.lane]
 
-    async def test_a_dozing_lane_has_its_next_delivery_told_though_others_are_live(
+    async def test_the_next_delivery_wakes_a_dozing_lane_though_others_are_live(
         self, scene: Scene
     ) -> None:
         await scene.add()
@@ -158,8 +158,8 @@ class RestContract(Topic):
         await scene.add(event_type="b")
         await scene.settle(*map(delivered, await scene.due()))
         await scene.settle(*map(delivered, await scene.due(lane=idle.lane)))
-        added = {scene.lane: 1, idle.lane: 1, busy.lane: 1, scene.lane + 1000: 0}
-        assert await scene.store.rest(added, scene.leases) == {scene.lane, idle.lane}
+        added_by_lane = {scene.lane: 1, idle.lane: 1, busy.lane: 1, scene.lane + 1000: 0}
+        assert await scene.store.rest(added_by_lane, scene.leases) == {scene.lane, idle.lane}
         assert await scene.store.awake(ALL_SHARDS) == [busy.lane]
 
     async def test_a_stale_lease_lets_nothing_rest(self, scene: Scene, later: Later) -> None:
@@ -192,11 +192,11 @@ class RestContract(Topic):
         assert await scene.store.woken(scene.leases) == [scene.lane]
         assert await scene.store.woken(scene.leases) == []
 
-    async def test_a_delivery_to_a_lane_that_is_awake_is_not_told(self, scene: Scene) -> None:
+    async def test_a_delivery_does_not_wake_a_lane_that_is_awake(self, scene: Scene) -> None:
         await scene.add()
         assert await scene.store.woken(scene.leases) == []
 
-    async def test_what_is_skipped_wakes_nobody(self, scene: Scene) -> None:
+    async def test_a_skipped_delivery_wakes_no_lane(self, scene: Scene) -> None:
         await scene.store.put(replace(scene.endpoint, standing=Standing.DISABLED))
         await scene.store.woken(scene.leases)
         await scene.rest()
@@ -211,7 +211,7 @@ class RestContract(Topic):
             assert await scene.store.woken(scene.leases) == [scene.lane]
             await scene.settle(*map(delivered, await scene.due()))
 
-    async def test_a_wake_up_that_nobody_asked_for_yet_outlives_rest(self, scene: Scene) -> None:
+    async def test_an_unread_wake_up_outlives_rest(self, scene: Scene) -> None:
         await scene.store.put(scene.endpoint)
         await scene.rest()
         assert await scene.store.woken(scene.leases) == [scene.lane]
@@ -246,7 +246,9 @@ class RestContract(Topic):
         assert await scene.store.woken(scene.leases) == [scene.lane]
         assert await scene.store.woken(scene.leases) == []
 
-    async def test_a_change_elsewhere_wakes_nobody(self, scene: Scene) -> None:
+    async def test_a_change_of_another_application_wakes_only_its_own_lanes(
+        self, scene: Scene
+    ) -> None:
         other = an_application()
         await scene.store.put(other)
         stranger = await scene.store.put(an_endpoint(other))
@@ -264,7 +266,7 @@ class RestContract(Topic):
             await scene.store.advance(task, now=NOON, limit=1, lease=scene.lease)
             assert await scene.store.woken(scene.leases) == woken
 
-    async def test_who_listens_is_nudged_after_a_wake_up(self, scene: Scene) -> None:
+    async def test_listeners_are_nudged_after_a_wake_up(self, scene: Scene) -> None:
         nudged = asyncio.Event()
         scene.store.listen(nudged.set)
         await scene.rest()

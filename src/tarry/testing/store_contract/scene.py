@@ -86,8 +86,8 @@ class Scene:
 
     async def delete_endpoint(self, endpoint: Endpoint | None = None) -> Task:
         """Delete an endpoint, the first one if none is given, at noon."""
-        gone = endpoint or self.endpoint
-        return (await self.store.delete(Endpoints(gone.application), gone.id, now=NOON))[0]
+        deleted = endpoint or self.endpoint
+        return (await self.store.delete(Endpoints(deleted.application), deleted.id, now=NOON))[0]
 
     async def add_endpoint(self, **values: Any) -> Endpoint:  # noqa: ANN401  likewise
         """Add an endpoint to the application, and read the wake-up of its lane."""
@@ -130,7 +130,7 @@ class Scene:
         """Return the delivery of a message to the endpoint, or to another one."""
         endpoint_id = (endpoint or self.endpoint).id
         deliveries = await self.store.read(AllDeliveriesOf(message.id))
-        return next(delivery for to, delivery in deliveries if to.id == endpoint_id)
+        return next(delivery for receiver, delivery in deliveries if receiver.id == endpoint_id)
 
     async def messages(self, application: Application | None = None) -> list[Message]:
         """Return all messages of the application, or of another one."""
@@ -149,8 +149,8 @@ class Scene:
 
     async def rest(self) -> None:
         """Put the lane, which has nothing to send, to rest."""
-        added = (await self.row()).added
-        assert await self.store.rest({self.lane: added}, self.leases) == {self.lane}
+        added_before = (await self.row()).added
+        assert await self.store.rest({self.lane: added_before}, self.leases) == {self.lane}
 
     async def check_counts(self) -> None:
         """Check that the counts in the lanes' rows match their deliveries."""

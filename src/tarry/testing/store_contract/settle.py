@@ -86,8 +86,8 @@ class SettleContract(Topic):
     async def test_without_an_attempt_tries_stay_as_they_are(self, scene: Scene) -> None:
         message = await scene.add()
         (due,) = await scene.due()
-        gone = failed(due, reason=Reason.EXPUNGED, attempts=0, attempt=None)
-        assert await scene.settle(gone) == [True]
+        expunged = failed(due, reason=Reason.EXPUNGED, attempts=0, attempt=None)
+        assert await scene.settle(expunged) == [True]
         delivery = await scene.delivery(message)
         assert (delivery.state, delivery.reason) == (State.FAILED, Reason.EXPUNGED)
         assert (delivery.attempts, delivery.tries) == (0, 0)
@@ -160,7 +160,7 @@ class SettleContract(Topic):
         assert await scene.settle(failed(lost), delivered(due)) == [False, True]
         assert (await scene.delivery(message)).state is State.DELIVERED
 
-    async def test_what_has_ended_is_not_settled_again(self, scene: Scene) -> None:
+    async def test_a_delivery_that_has_ended_is_not_settled_again(self, scene: Scene) -> None:
         message = await scene.add()
         (due,) = await scene.due()
         await scene.settle(failed(due))
@@ -168,7 +168,7 @@ class SettleContract(Topic):
         assert (await scene.delivery(message)).state is State.FAILED
         assert (await scene.row()).ended == 1
 
-    async def test_what_was_cancelled_on_its_way_stays_cancelled(self, scene: Scene) -> None:
+    async def test_a_delivery_cancelled_in_flight_stays_cancelled(self, scene: Scene) -> None:
         message = await scene.add()
         (due,) = await scene.due()
         assert await scene.store.cancel(scene.application.id, message.id, now=NOON + 2) == 1
@@ -179,7 +179,7 @@ class SettleContract(Topic):
         assert (await scene.row()).ended == 1
 
     @pytest.mark.parametrize("how", ["cancelled", "discarded", "expired"])
-    async def test_what_was_on_its_way_when_its_delivery_ended_is_kept_once(
+    async def test_an_attempt_in_flight_when_its_delivery_ended_is_saved_once(
         self, scene: Scene, how: str
     ) -> None:
         message, beside = await scene.add(), await scene.add()
@@ -197,7 +197,7 @@ class SettleContract(Topic):
         assert len(await scene.store.read(AllAttemptsOf(beside.id))) == 1
         assert await scene.row() == row
 
-    async def test_what_was_not_sent_leaves_nothing_at_a_delivery_that_ended(
+    async def test_a_settlement_without_an_attempt_changes_no_ended_delivery(
         self, scene: Scene
     ) -> None:
         message = await scene.add()
@@ -262,7 +262,7 @@ class SettleContract(Topic):
         assert await scene.store.read(AllAttemptsOf(message.id)) == []
         assert await scene.store.read(Notices()) == []
 
-    async def test_what_was_sent_under_an_earlier_lease_is_not_written_under_the_next(
+    async def test_a_settlement_of_an_earlier_lease_is_not_written_under_the_next(
         self, scene: Scene, later: Later
     ) -> None:
         message = await scene.add()
@@ -276,19 +276,22 @@ class SettleContract(Topic):
         change = Change(lane=scene.lane, epoch=earlier, at=NOON, known=KNOWN)
         resent = Resent(scene.lane, "r1", an_attempt(resend), earlier)
         late = put_back(due, epoch=earlier)
-        both = [*scene.leases, *leases]
-        assert await scene.settle(late, resent, changes=[change], leases=both) == [False, False]
+        all_leases = [*scene.leases, *leases]
+        assert await scene.settle(late, resent, changes=[change], leases=all_leases) == [
+            False,
+            False,
+        ]
         assert await scene.row() == before
         assert (await scene.due(), await scene.due(Stream.RESEND)) == ([due], [resend])
         assert await scene.store.read(AllAttemptsOf(message.id)) == []
-        fresh = delivered(due, epoch=earlier + 1)
+        current = delivered(due, epoch=earlier + 1)
         resent, change = replace(resent, epoch=earlier + 1), replace(change, epoch=earlier + 1)
-        answers = await scene.settle(late, fresh, resent, changes=[change], leases=both)
+        answers = await scene.settle(late, current, resent, changes=[change], leases=all_leases)
         assert answers == [False, True, True]
         assert (await scene.delivery(message)).state is State.DELIVERED
         assert (await scene.row()).known == KNOWN
 
-    async def test_a_lease_that_ran_out_is_good_until_somebody_takes_the_shard(
+    async def test_an_expired_lease_is_valid_until_another_worker_takes_the_shard(
         self, scene: Scene, later: Later
     ) -> None:
         await scene.add()
@@ -297,7 +300,7 @@ class SettleContract(Topic):
         assert await scene.settle(postponed(due, NOON + 99)) == [True]
         assert await scene.due() == []
 
-    async def test_what_a_server_said_cannot_keep_an_attempt_from_being_written(
+    async def test_an_attempt_is_saved_whatever_characters_its_response_has(
         self, scene: Scene
     ) -> None:
         message = await scene.add()
@@ -307,7 +310,7 @@ class SettleContract(Topic):
         (stored,) = await scene.store.read(AllAttemptsOf(message.id))
         assert (stored.detail, stored.body) == ("odd \ufffd ? text", b"\0\xff")
 
-    async def test_what_a_lane_learned_is_kept(self, scene: Scene) -> None:
+    async def test_the_record_of_a_lane_is_saved(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
         await scene.settle(
             changes=[Change(lane=scene.lane, epoch=scene.lease.epoch, at=NOON, known=KNOWN)]
@@ -316,7 +319,7 @@ class SettleContract(Topic):
         assert (await scene.row(second)).known == Known()
         assert (await scene.row()).endpoint == scene.endpoint
 
-    async def test_a_change_says_only_what_it_says(self, scene: Scene) -> None:
+    async def test_a_change_changes_only_the_fields_that_it_has(self, scene: Scene) -> None:
         await scene.settle(
             changes=[Change(lane=scene.lane, epoch=scene.lease.epoch, at=NOON, known=KNOWN)]
         )
@@ -345,11 +348,11 @@ class SettleContract(Topic):
     ) -> None:
         await _stand(scene, Standing.PARKED, NOON + 1)
         old = replace(scene.endpoint, standing=standing, updated_at=NOON + 5, lane=0)
-        put = await scene.store.put(old)
-        assert put == (await scene.row()).endpoint
-        assert (put.standing, put.lane) == (standing, scene.lane)
+        saved = await scene.store.put(old)
+        assert saved == (await scene.row()).endpoint
+        assert (saved.standing, saved.lane) == (standing, scene.lane)
         until = NOON + 5 if standing is Standing.ENABLED else None
-        assert put.parked == ((NOON + 1, until),)
+        assert saved.parked == ((NOON + 1, until),)
 
     async def test_a_deleted_endpoint_is_not_brought_back(self, scene: Scene) -> None:
         await scene.delete_endpoint()

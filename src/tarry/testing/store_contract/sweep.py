@@ -29,14 +29,12 @@ KEYS = Retention(keys_before=NOON)
 class SweepContract(Topic):
     """Retention, in pieces."""
 
-    async def test_nothing_goes_that_has_no_limit(self, scene: Scene) -> None:
+    async def test_data_without_a_retention_is_never_swept(self, scene: Scene) -> None:
         message = await _old(scene, key="k")
         assert await _sweep(scene, Retention()) == 0
         assert await scene.store.get(Messages(scene.application.id), message.id) == message
 
-    async def test_old_payloads_go_and_what_is_known_of_the_message_stays(
-        self, scene: Scene
-    ) -> None:
+    async def test_old_payloads_are_swept_and_their_messages_stay(self, scene: Scene) -> None:
         old = await _old(scene, event_id="evt-1")
         new = await _old(scene, accepted_at=NOON)
         assert await _sweep(scene, PAYLOADS) > 0
@@ -46,7 +44,7 @@ class SweepContract(Topic):
         assert len(await scene.store.read(AllAttemptsOf(old.id))) == 1
         assert await _sweep(scene, PAYLOADS) == 0
 
-    async def test_a_payload_goes_that_was_to_be_kept_so_long_only(self, scene: Scene) -> None:
+    async def test_a_payload_is_swept_after_its_own_retention(self, scene: Scene) -> None:
         short = [await _old(scene, payload_until=NOON - at) for at in (2, 1)]
         long = await _old(scene, payload_until=NOON)
         other = await _old(scene)
@@ -78,14 +76,16 @@ class SweepContract(Topic):
         assert (await scene.delivery(again.message)).seq == 3
 
     @pytest.mark.parametrize("retention", [PAYLOADS, MESSAGES], ids=["payloads", "messages"])
-    async def test_what_is_still_to_be_sent_stays(self, scene: Scene, retention: Retention) -> None:
+    async def test_messages_with_live_deliveries_are_not_swept(
+        self, scene: Scene, retention: Retention
+    ) -> None:
         await scene.add_endpoint()
         message = await _old(scene)
         assert await _sweep(scene, retention) == 0
         assert await scene.store.get(Messages(scene.application.id), message.id) == message
 
     @pytest.mark.parametrize("retention", [PAYLOADS, MESSAGES], ids=["payloads", "messages"])
-    async def test_what_somebody_wants_to_be_resent_stays(
+    async def test_messages_with_requested_resends_are_not_swept(
         self, scene: Scene, retention: Retention
     ) -> None:
         message = await _old(scene)
@@ -95,7 +95,7 @@ class SweepContract(Topic):
         (due,) = await scene.due(Stream.RESEND, lane=late.lane)
         assert due.payload == message.payload
 
-    async def test_a_message_that_nobody_wanted_goes_too(self, scene: Scene) -> None:
+    async def test_a_message_without_deliveries_is_swept_too(self, scene: Scene) -> None:
         application = an_application()
         await scene.store.put(application)
         new = new_message(application, accepted_at=NOON - 1)
@@ -121,7 +121,7 @@ class SweepContract(Topic):
         again = new_message(scene.application, key="k")
         assert await scene.store.add([again]) == [Accepted(again.message)]
 
-    async def test_old_notices_go(self, scene: Scene) -> None:
+    async def test_old_notices_are_swept(self, scene: Scene) -> None:
         notices = [a_notice(scene.endpoint, at=NOON + at) for at in (-1, 0)]
         await scene.settle(
             changes=[
@@ -131,7 +131,7 @@ class SweepContract(Topic):
         assert await _sweep(scene, Retention(notices_before=NOON)) == 1
         assert await scene.store.read(Notices()) == notices[1:]
 
-    async def test_tasks_that_were_finished_long_ago_go(self, scene: Scene) -> None:
+    async def test_tasks_that_finished_long_ago_are_swept(self, scene: Scene) -> None:
         tasks = [a_task(scene.endpoint, Work.RECOVER) for _ in range(3)]
         for task in tasks:
             await scene.store.add_task(task)
@@ -141,7 +141,7 @@ class SweepContract(Topic):
         remaining = {task.id for task in await scene.store.read(AllTasksOf(scene.application.id))}
         assert remaining == {tasks[1].id, tasks[2].id}
 
-    async def test_what_cannot_go_yet_goes_when_it_can(self, scene: Scene) -> None:
+    async def test_data_that_could_not_be_swept_is_swept_once_it_can_be(self, scene: Scene) -> None:
         await scene.store.add(
             [new_message(scene.application, accepted_at=NOON - 1) for _ in range(6)]
         )
@@ -170,7 +170,7 @@ class SweepContract(Topic):
         assert await scene.messages() == []
         assert await scene.attempts_to() == []
 
-    async def test_a_replay_passes_over_what_is_gone(self, scene: Scene) -> None:
+    async def test_a_replay_passes_over_swept_messages(self, scene: Scene) -> None:
         await scene.add(accepted_at=NOON - 1)
         newer = await scene.add(accepted_at=NOON)
         await scene.settle(*map(failed, await scene.due()))

@@ -38,7 +38,7 @@ ON_LANES = (Work.RECOVER, Work.REPLAY_MISSING, Work.BULK_REPLAY, Work.DISCARD)
 class TasksContract(Topic):
     """Recover, replay missing messages, discard."""
 
-    async def test_a_task_is_on_record(self, scene: Scene) -> None:
+    async def test_a_task_is_saved(self, scene: Scene) -> None:
         replay_filter = ReplayFilter(
             message=MessageFilter(channel="eu", tag="t", event_types=("a", "b")),
             fate=Fate.FAIL,
@@ -71,7 +71,7 @@ class TasksContract(Topic):
         await _finish(scene, second)
         assert await scene.store.next_task(ALL_SHARDS) is None
 
-    async def test_recovering_makes_what_failed_ready_again(self, scene: Scene) -> None:
+    async def test_recovering_makes_failed_deliveries_ready_again(self, scene: Scene) -> None:
         message = await scene.add()
         (due,) = await scene.due()
         await scene.settle(postponed(due, NOON, memory=8.0))
@@ -89,9 +89,7 @@ class TasksContract(Topic):
         assert [(due.seq, due.tries) for due in await scene.due()] == [(1, 2)]
         assert len(await scene.store.read(AllAttemptsOf(message.id))) == 2
 
-    async def test_what_failed_is_recovered_also_if_it_waits_for_its_next_attempt(
-        self, scene: Scene
-    ) -> None:
+    async def test_a_delivery_that_waits_for_its_retry_is_recovered_too(self, scene: Scene) -> None:
         messages = [await scene.add() for _ in range(4)]
         messages.append(await scene.add(deliver_at=NOON + 99))
         first, second, third, _ = await scene.due()
@@ -178,7 +176,7 @@ class TasksContract(Topic):
         ]
         assert (task.done, remaining) == (4, message_ids[:2])
 
-    async def test_what_an_endpoint_missed_is_delivered_behind_what_came_since(
+    async def test_missed_messages_are_delivered_after_those_accepted_since(
         self, scene: Scene
     ) -> None:
         old = [await scene.add() for _ in range(3)]
@@ -196,7 +194,7 @@ class TasksContract(Topic):
         row = await scene.row(late)
         assert (row.added, row.ended) == (4, 0)
 
-    async def test_only_what_an_endpoint_wants_is_missing(self, scene: Scene) -> None:
+    async def test_only_messages_that_an_endpoint_wants_are_missing(self, scene: Scene) -> None:
         fitting = await scene.add(event_type="a", channels=("eu",))
         await scene.add(event_type="b", channels=("eu",))
         await scene.add(event_type="a", channels=("us",))
@@ -209,7 +207,7 @@ class TasksContract(Topic):
         assert (await _finish(scene, task)).done == 1
         assert [due.message for due in await scene.due(lane=late.lane)] == [fitting.id]
 
-    async def test_what_was_skipped_is_missing_too(self, scene: Scene) -> None:
+    async def test_skipped_messages_are_missing_too(self, scene: Scene) -> None:
         await scene.store.put(replace(scene.endpoint, standing=Standing.DISABLED))
         skipped = await scene.add()
         await scene.store.put(scene.endpoint)
@@ -223,7 +221,7 @@ class TasksContract(Topic):
         row = await scene.row()
         assert (row.added, row.ended) == (2, 1)
 
-    async def test_discarding_ends_what_waits_and_forgets_resends(self, scene: Scene) -> None:
+    async def test_discarding_ends_live_deliveries_and_forgets_resends(self, scene: Scene) -> None:
         messages = [await scene.add() for _ in range(3)]
         first, second, _ = await scene.due()
         await scene.settle(delivered(first), postponed(second, NOON + 9))
@@ -243,7 +241,7 @@ class TasksContract(Topic):
         await scene.rest()
 
     @pytest.mark.parametrize("work", ON_LANES)
-    async def test_a_task_goes_on_in_pieces_from_where_it_came(
+    async def test_a_task_continues_in_pieces_from_its_cursor(
         self, scene: Scene, work: Work
     ) -> None:
         messages = [await scene.add() for _ in range(7)]
@@ -281,7 +279,9 @@ class TasksContract(Topic):
         assert again == task
         assert await scene.due() == []
 
-    async def test_what_fails_while_a_task_is_at_work_is_no_matter(self, scene: Scene) -> None:
+    async def test_a_delivery_that_fails_during_a_task_does_not_disturb_it(
+        self, scene: Scene
+    ) -> None:
         for _ in range(3):
             await scene.add()
         await scene.settle(*map(failed, await scene.due()))
@@ -304,7 +304,7 @@ class TasksContract(Topic):
         assert await scene.store.get(Tasks(task.environment), task.id) == task
         assert await scene.store.counts(task.lane) == before
 
-    async def test_what_waits_for_a_deleted_application_is_discarded(self, scene: Scene) -> None:
+    async def test_deliveries_of_a_deleted_application_are_discarded(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
         message = await scene.add()
         tasks = await scene.store.delete(

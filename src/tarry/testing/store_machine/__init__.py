@@ -29,8 +29,10 @@ class StoreMachine(DeliverSteps):
         self.ask(lambda side: side.store.put(Environment(ENVIRONMENT)))
         self.put_an_application(uid=None)
         self.put_an_application(uid="one")
-        self.put_an_endpoint(of=0, uid=None, wants=None, listens=None, sealed=False)
-        self.put_an_endpoint(of=0, uid=None, wants=("a",), listens=None, sealed=False)
+        self.put_an_endpoint(application_index=0, uid=None, wants=None, listens=None, sealed=False)
+        self.put_an_endpoint(
+            application_index=0, uid=None, wants=("a",), listens=None, sealed=False
+        )
         self.lease(worker=WORKERS[0])
         self.add_messages(new)
 

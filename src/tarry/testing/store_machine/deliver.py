@@ -39,23 +39,23 @@ class DeliverSteps(PeopleSteps):
     @step(worker=workers)
     def lease(self, worker: str) -> None:
         """Lease all free shards."""
-        leases = self.ask(lambda side: _leased(side, worker))
+        leases = self.ask(lambda side: _lease_all(side, worker))
         self.leases[worker].update({lease.shard: lease for lease in leases or ()})
 
     @step(worker=workers, length=st.sampled_from([LEASE_LENGTH, LEASE_LENGTH / 2]))
     def renew(self, worker: str, length: float) -> None:
         """Renew all leases that the worker believes it has."""
         leases = list(self.leases[worker].values())
-        self.ask(lambda side: _renewed(side, worker, leases, length))
+        self.ask(lambda side: _renew(side, worker, leases, length))
 
-    @step(worker=workers, all_of_it=st.booleans())
-    def release(self, worker: str, *, all_of_it: bool) -> None:
+    @step(worker=workers, all_shards=st.booleans())
+    def release(self, worker: str, *, all_shards: bool) -> None:
         """Release the applications' shards, or only the first; the worker keeps using them."""
         shards = [application.shard for application in self.applications]
         held = self.leases[worker]
         leases = [held[shard] for shard in shards if shard in held]
-        given = leases if all_of_it else leases[:1]
-        self.ask(lambda side: side.store.release(given))
+        released = leases if all_shards else leases[:1]
+        self.ask(lambda side: side.store.release(released))
 
     @step(
         seconds=st.sampled_from([LEASE_LENGTH * 0.4, LEASE_LENGTH * 0.7, LEASE_LENGTH * 1.2]),
@@ -71,7 +71,7 @@ class DeliverSteps(PeopleSteps):
     def read_woken_lanes(self, worker: str) -> None:
         """Read the woken lanes of a worker's shards."""
         leases = list(self.leases[worker].values())
-        self.ask(lambda side: _lanes(side, leases))
+        self.ask(lambda side: _awake_and_woken(side, leases))
 
     @step(which=few, stream=streams, limit=limits, at=offsets)
     def fetch(self, which: list[int], stream: Stream, limit: int, at: float) -> None:
@@ -151,14 +151,14 @@ class DeliverSteps(PeopleSteps):
             self._send(worker, self._wants(which, stream, HIGH_LIMIT), ("delivered", 0.0))
         endpoints = self.pick_some(self.endpoints, which)
         leases = list(self.leases[worker].values())
-        self.ask(lambda side: _rested(side, endpoints, leases, short=short))
+        self.ask(lambda side: _rest(side, endpoints, leases, short=short))
 
     @step(worker=workers, which=few, short=st.booleans())
     def doze(self, worker: str, which: list[int], *, short: bool) -> None:
         """Ask for a wake-up at the next delivery of these lanes, though others may be live."""
         endpoints = self.pick_some(self.endpoints, which)
         leases = list(self.leases[worker].values())
-        self.ask(lambda side: _dozed(side, endpoints, leases, short=short))
+        self.ask(lambda side: _doze(side, endpoints, leases, short=short))
 
     @step(worker=workers, which=picks, age=offsets, limit=st.integers(1, 3))
     def expire(self, worker: str, which: int, age: float, limit: int) -> None:
@@ -204,14 +204,16 @@ class DeliverSteps(PeopleSteps):
         if task is not None:
             lease = self.leases[worker][shard_of(task.application)]
             self.ask(
-                lambda side: self._finished(side, task, limit=limit, lease=lease, forget=forget)
+                lambda side: self._finish_task(side, task, limit=limit, lease=lease, forget=forget)
             )
 
     def _wants(self, which: list[int], stream: Stream, limit: int) -> list[Want]:
+        """Return requests for deliveries of these endpoints' lanes."""
         endpoints = self.pick_some(self.endpoints, which)
         return [Want(lane=endpoint.lane, stream=stream, limit=limit) for endpoint in endpoints]
 
     def _fetch(self, wants: Sequence[Want], at: float) -> list[Due]:
+        """Read deliveries from both stores, as a dispatcher does, and remember them."""
         now = self.now + at
         fetched = self.ask(
             lambda side: side.store.fetch(side.to_store(wants), now=now, most_bytes=PLENTY_OF_BYTES)
@@ -221,6 +223,7 @@ class DeliverSteps(PeopleSteps):
         return due
 
     def _send(self, worker: str, wants: Sequence[Want], ending: Ending) -> None:
+        """Fetch deliveries, let their attempts end in this way, and settle them."""
         due = self._fetch(wants, 5.0)
         self._settle(worker, [self._settlement(delivery, ending, 0) for delivery in due])
 
@@ -235,9 +238,10 @@ class DeliverSteps(PeopleSteps):
         leases = list(self.leases[worker].values())
         self.ask(lambda side: side.store.settle(side.to_store(sent), [], leases))
 
-    async def _finished(
+    async def _finish_task(
         self, side: Side, task: Task, *, limit: int, lease: Lease, forget: bool
     ) -> Task:
+        """Do a task in pieces until it is finished, or `advance` changes nothing more."""
         first = last = side.to_store(task)
         for _ in range(HIGH_LIMIT):
             handed = first if forget else last
@@ -249,13 +253,14 @@ class DeliverSteps(PeopleSteps):
         raise AssertionError(f"the task does not finish: {last}")
 
     def _settlement(self, due: Due, ending: Ending, tries: int) -> Settlement | Resent:
-        how, wait = ending
+        """Return how this attempt ends, as the dispatcher writes it."""
+        outcome, wait = ending
         attempt = an_attempt(due, id=self.id("atmpt_"), at=self.now)
         if due.resend:
             taken = replace(attempt, status=204, kind=None)
-            return Resent(due.lane, due.resend, taken if how == "delivered" else attempt, 0)
+            return Resent(due.lane, due.resend, taken if outcome == "delivered" else attempt, 0)
         number = due.tries + tries
-        match how:
+        match outcome:
             case "delivered":
                 return delivered(due, tries=number, attempt=attempt, ended_at=self.now)
             case "failed":
@@ -270,6 +275,7 @@ class DeliverSteps(PeopleSteps):
                 )
 
     def _notice(self, endpoint: Endpoint) -> Notice:
+        """Return a new notice about an endpoint."""
         return Notice(
             id=self.id("notice_"),
             application=endpoint.application,
@@ -291,34 +297,39 @@ class DeliverSteps(PeopleSteps):
         return self.leases[worker].get(shard_of(application))
 
 
-async def _leased(side: Side, worker: str) -> list[Lease]:
+async def _lease_all(side: Side, worker: str) -> list[Lease]:
+    """Lease all free shards for a worker."""
     leases = await side.store.lease(worker, most=SHARDS, length=LEASE_LENGTH)
     return sorted(leases, key=lambda lease: lease.shard)
 
 
-async def _renewed(
+async def _renew(
     side: Side, worker: str, leases: Sequence[Lease], length: float
 ) -> list[tuple[int, int]]:
+    """Renew leases; return the shard and epoch of those that are still held."""
     renewed = await side.store.renew(worker, leases, length=length)
     return sorted((lease.shard, lease.epoch) for lease in renewed)
 
 
-async def _lanes(side: Side, leases: Sequence[Lease]) -> list[list[Lane]]:
+async def _awake_and_woken(side: Side, leases: Sequence[Lease]) -> list[list[Lane]]:
+    """Return the lanes that are not at rest, and those that were woken."""
     shards = [lease.shard for lease in leases]
     answers = [await side.store.awake(shards), await side.store.woken(leases)]
     return [sorted(map(Lane, lanes)) for lanes in answers]
 
 
-async def _rested(
+async def _rest(
     side: Side, endpoints: Sequence[Endpoint], leases: Sequence[Lease], *, short: bool
 ) -> list[Lane]:
+    """Put the lanes of endpoints to rest; return those that are at rest then."""
     lanes = await _added(side, endpoints, short=short)
     return sorted(map(Lane, await side.store.rest(lanes, leases)))
 
 
-async def _dozed(
+async def _doze(
     side: Side, endpoints: Sequence[Endpoint], leases: Sequence[Lease], *, short: bool
 ) -> list[Lane]:
+    """Let the lanes of endpoints doze; return those that doze then."""
     lanes = await _added(side, endpoints, short=short)
     return sorted(map(Lane, await side.store.rest(lanes, leases, doze=True)))
 

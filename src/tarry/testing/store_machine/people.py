@@ -92,10 +92,10 @@ class PeopleSteps(Machine):
         self.ask(lambda side: side.store.put(changed))
         self.ask(lambda side: side.store.get(Applications(ENVIRONMENT), uid or changed.id))
 
-    @step(which=picks, sure=st.sampled_from([*[False] * 9, True]))
-    def delete_an_application(self, which: int, *, sure: bool) -> None:
+    @step(which=picks, is_chosen=st.sampled_from([*[False] * 9, True]))
+    def delete_an_application(self, which: int, *, is_chosen: bool) -> None:
         """Delete an application with its endpoints, in one of ten cases."""
-        if sure:
+        if is_chosen:
             application = self.pick_one(self.applications, which)
             self.ask(
                 lambda side: side.store.delete(
@@ -104,7 +104,7 @@ class PeopleSteps(Machine):
             )
 
     @step(
-        of=picks,
+        application_index=picks,
         uid=names,
         wants=st.none() | st.just(("a",)),
         listens=st.none() | st.just(("eu",)),
@@ -112,7 +112,7 @@ class PeopleSteps(Machine):
     )
     def put_an_endpoint(
         self,
-        of: int,
+        application_index: int,
         uid: str | None,
         wants: tuple[str, ...] | None,
         listens: tuple[str, ...] | None,
@@ -122,7 +122,7 @@ class PeopleSteps(Machine):
         """Create an endpoint, if its application exists, its uid is free and there are few."""
         if len(self.endpoints) == MOST_OF_EACH:
             return
-        application = self.pick_one(self.applications, of)
+        application = self.pick_one(self.applications, application_index)
         endpoint = Endpoint(
             id=self.id("ep_"),
             application=application.id,
@@ -134,9 +134,9 @@ class PeopleSteps(Machine):
             created_at=self.now,
             updated_at=self.now,
         )
-        put = self.ask(lambda side: side.store.put(endpoint))
-        if put is not None:
-            self.endpoints.append(put)
+        saved = self.ask(lambda side: side.store.put(endpoint))
+        if saved is not None:
+            self.endpoints.append(saved)
 
     @step(which=picks, uid=names, standing=standings)
     def put_an_old_copy(self, which: int, uid: str | None, standing: Standing) -> None:
@@ -160,36 +160,36 @@ class PeopleSteps(Machine):
     @step(which=picks)
     def delete_an_endpoint(self, which: int) -> None:
         """Delete an endpoint, if it still exists."""
-        gone = self.pick_one(self.endpoints, which)
-        kind = Endpoints(gone.application)
-        self.ask(lambda side: side.store.delete(kind, gone.id, now=self.now))
+        deleted = self.pick_one(self.endpoints, which)
+        kind = Endpoints(deleted.application)
+        self.ask(lambda side: side.store.delete(kind, deleted.id, now=self.now))
 
     @step(often=4, new=batches)
     def add_messages(self, new: Sequence[Draft]) -> None:
         """Add messages in one call, with keys and event ids that may be known already."""
         messages = [self._new(draft) for draft in new]
-        answers = self.ask(lambda side: _added(side, messages))
+        answers = self.ask(lambda side: _add(side, messages))
         for answer in answers or ():
             if isinstance(answer, Accepted) and not answer.repeated:
                 self.messages.append(answer.message.id)
 
-    @step(of=picks, which=picks)
-    def expunge_a_message(self, of: int, which: int) -> None:
+    @step(application_index=picks, which=picks)
+    def expunge_a_message(self, application_index: int, which: int) -> None:
         """Erase a message's payload, if the message belongs to the application."""
-        application, message = self._message(of, which)
+        application, message = self._message(application_index, which)
         self.ask(lambda side: side.store.expunge(Messages(application), message))
         self.ask(lambda side: side.store.get(Messages(application), message))
 
-    @step(of=picks, which=picks)
-    def cancel_a_message(self, of: int, which: int) -> None:
+    @step(application_index=picks, which=picks)
+    def cancel_a_message(self, application_index: int, which: int) -> None:
         """End a message's live deliveries, if the message belongs to the application."""
-        application, message = self._message(of, which)
+        application, message = self._message(application_index, which)
         self.ask(lambda side: side.store.cancel(application, message, now=self.now))
 
-    @step(which=picks, where=picks)
-    def resend_a_message(self, which: int, where: int) -> None:
+    @step(which=picks, endpoint_index=picks)
+    def resend_a_message(self, which: int, endpoint_index: int) -> None:
         """Request one more attempt, if the message belongs to the endpoint's application."""
-        endpoint = self.pick_one(self.endpoints, where)
+        endpoint = self.pick_one(self.endpoints, endpoint_index)
         _, message = self._message(0, which)
         resend = self.id("resend_")
         self.ask(lambda side: side.store.resend(side.to_store(endpoint), message, resend=resend))
@@ -255,21 +255,22 @@ class PeopleSteps(Machine):
             keys_before=before(keys),
             notices_before=before(notices),
         )
-        self.ask(lambda side: _swept(side, retention))
+        self.ask(lambda side: _sweep(side, retention))
 
-    def _message(self, of: int, which: int) -> tuple[str, str]:
+    def _message(self, application_index: int, which: int) -> tuple[str, str]:
         """Return an application, and a message that may belong to it."""
         message = self.pick_one(self.messages, which) if self.messages else "msg_none"
-        return self.pick_one(self.applications, of).id, message
+        return self.pick_one(self.applications, application_index).id, message
 
     def _new(self, draft: Draft) -> NewMessage:
-        of, event_type, to, key, event_id, fingerprint, delay, keep_for = draft
+        """Return a new message made from a draft."""
+        application_index, event_type, channels, key, event_id, fingerprint, delay, keep_for = draft
         message = Message(
             id=self.id("msg_"),
-            application=self.applications[of % len(self.applications)].id,
+            application=self.applications[application_index % len(self.applications)].id,
             event_type=event_type,
             payload=fingerprint,
-            channels=to,
+            channels=channels,
             event_id=event_id,
             accepted_at=self.now,
             deliver_at=None if delay is None else self.now + delay,
@@ -279,11 +280,12 @@ class PeopleSteps(Machine):
         return NewMessage(message, key, fingerprint)
 
 
-async def _added(side: Side, messages: Sequence[NewMessage]) -> list[object]:
+async def _add(side: Side, messages: Sequence[NewMessage]) -> list[object]:
     return list(await side.store.add(messages))
 
 
-async def _swept(side: Side, retention: Retention) -> bool:
+async def _sweep(side: Side, retention: Retention) -> bool:
+    """Remove everything past its retention; return whether that came to an end."""
     for _ in range(HIGH_LIMIT):
         if not await side.store.sweep(retention, limit=3):
             return True

@@ -65,19 +65,21 @@ class Sides:
         """Return the answer that both give, or the error that both raise."""
         model, real = (self._run(_answer(side, call)) for side in (self.model, self.real))
         if isinstance(model, Struct) and "lane" in model.__struct_fields__:
-            self._meet(model, real)
+            self._learn_lane(model, real)
         translated = self.real.to_model(real)
         self.agree = self.agree and _plain(translated) == _plain(model)
         assert self.agree, f"the model says {model!r}, the store {translated!r}"  # noqa: S101  it is a test
         return model
 
-    def _meet(self, model: Any, real: Any) -> None:  # noqa: ANN401  anything with a lane
+    def _learn_lane(self, model: Any, real: Any) -> None:  # noqa: ANN401  anything with a lane
+        """Remember which lane of the store a lane of the model is."""
         lane = getattr(real, "lane", None)
         if isinstance(lane, int):
             self.real.learn(model.lane, lane)
 
 
 async def _answer(side: Side, call: Callable[[Side], Awaitable[Answer]]) -> Answer | ServiceError:
+    """Call one of the two stores; return the answer or the error."""
     try:
         return await call(side)
     except ServiceError as error:

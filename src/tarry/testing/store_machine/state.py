@@ -61,7 +61,7 @@ class Opened(Struct):
 
 
 class Machine(RuleBasedStateMachine):
-    """Both stores, and what was done to them so far, in the model's numbers."""
+    """Both stores, and the records created in them so far, with the model's lane numbers."""
 
     applications: list[Application]
     endpoints: list[Endpoint]
@@ -108,18 +108,19 @@ class Machine(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Check at the end that all rows are the same and the counts are right."""
         if self.sides.agree:
-            self.ask(_everything)
+            self.ask(_read_environment)
             for application in self.applications:
-                self.ask(partial(_history, application=application.id))
+                self.ask(partial(_read_application, application=application.id))
             for endpoint in self.endpoints:
-                self.ask(partial(_lane, endpoint=endpoint))
+                self.ask(partial(_read_lane, endpoint=endpoint))
             for message in self.messages:
-                self.ask(partial(_message, message=message))
+                self.ask(partial(_read_message, message=message))
             for task in self.tasks:
-                self.ask(partial(_task, task=task.id))
+                self.ask(partial(_read_task, task=task.id))
 
 
-async def _everything(side: Side) -> list[object]:
+async def _read_environment(side: Side) -> list[object]:
+    """Read what a store says about the environment as a whole, to compare the two stores."""
     store = side.store
     return [
         sorted([environment.id for environment in await store.read(Environments())]),
@@ -131,7 +132,8 @@ async def _everything(side: Side) -> list[object]:
     ]
 
 
-async def _history(side: Side, application: str) -> list[object]:
+async def _read_application(side: Side, application: str) -> list[object]:
+    """Read what a store says about an application, to compare the two stores."""
     store = side.store
     return [
         [
@@ -145,36 +147,38 @@ async def _history(side: Side, application: str) -> list[object]:
     ]
 
 
-async def _lane(side: Side, endpoint: Endpoint) -> list[object]:
+async def _read_lane(side: Side, endpoint: Endpoint) -> list[object]:
+    """Read what a store says about an endpoint's lane, to compare the two stores."""
     store = side.store
     row = await store.get(Lanes(endpoint.application), endpoint.id)
     counts = await store.counts(row.lane)
     live = sum(count for state, count in counts.items() if state in LIVE)
     assert row.waiting == live, f"{row.waiting} are counted as live, {live} are"  # noqa: S101  a test
-    here = row.endpoint
+    endpoint = row.endpoint
     return [
         row,
         {state: count for state, count in counts.items() if count},
-        await store.read(Undelivered(here.application, lane=here.lane, limit=3)),
+        await store.read(Undelivered(endpoint.application, lane=endpoint.lane, limit=3)),
         [
             await store.page(
-                DeliveriesTo(here, DeliveryFilter(message=message_filter, states=states)), cut
+                DeliveriesTo(endpoint, DeliveryFilter(message=message_filter, states=states)), cut
             )
             for cut in CUTS
             for message_filter in MESSAGES
             for states in STATES
         ],
         [
-            await store.page(AttemptsTo(here, AttemptFilter(succeeded=succeeded)), cut)
+            await store.page(AttemptsTo(endpoint, AttemptFilter(succeeded=succeeded)), cut)
             for cut in CUTS
             for succeeded in (None, True, False)
         ],
-        await store.count_deliveries(here, since=NOON, until=NOON + 5),
-        await store.count_attempts(here, since=NOON, until=NOON + 1),
+        await store.count_deliveries(endpoint, since=NOON, until=NOON + 5),
+        await store.count_attempts(endpoint, since=NOON, until=NOON + 1),
     ]
 
 
-async def _message(side: Side, message: str) -> list[object]:
+async def _read_message(side: Side, message: str) -> list[object]:
+    """Read what a store says about a message, to compare the two stores."""
     store = side.store
     return [
         await store.read(AllDeliveriesOf(message)),
@@ -183,5 +187,5 @@ async def _message(side: Side, message: str) -> list[object]:
     ]
 
 
-async def _task(side: Side, task: str) -> Task:
+async def _read_task(side: Side, task: str) -> Task:
     return await side.store.get(Tasks(ENVIRONMENT), task)

@@ -39,9 +39,11 @@ HALVES: tuple[tuple[str, str, bytes, tuple[Ending, ...]], ...] = (
 )
 
 
-def _breaking(
+def _add_break(
     name: str, does: str, break_off: Break, half: bytes, endings: tuple[Ending, ...]
 ) -> None:
+    """Add a behaviour: send `half` of an answer, then break the connection off."""
+
     @BREAKS.add(name, does, *endings, cut=ANSWERED in endings)
     async def play(line: Line) -> None:
         if half:
@@ -49,7 +51,9 @@ def _breaking(
         await break_off(line)
 
 
-def _at_once(name: str, does: str, break_off: Break) -> None:
+def _add_early_breaks(name: str, does: str, break_off: Break) -> None:
+    """Add two behaviours: break the connection off at once, or within the request."""
+
     @BREAKS.add(f"{name}-at-once", f"{does} as soon as it is open", Kind.TRANSIENT, unheard=True)
     async def at_once(line: Line) -> None:
         await break_off(line)
@@ -60,7 +64,9 @@ def _at_once(name: str, does: str, break_off: Break) -> None:
         await break_off(line)
 
 
-def _when_kept(name: str, does: str, break_off: Break) -> None:
+def _add_late_breaks(name: str, does: str, break_off: Break) -> None:
+    """Add two behaviours: break off at the second request, or after the first answer."""
+
     @BREAKS.add(
         f"{name}-when-used-again", f"{does} as a second request comes on it", 200, Kind.TRANSIENT
     )
@@ -79,7 +85,7 @@ def _when_kept(name: str, does: str, break_off: Break) -> None:
 
 
 for _name, _does, _break_off in KINDS_OF_BREAK:
-    _at_once(_name, _does, _break_off)
+    _add_early_breaks(_name, _does, _break_off)
     for _where, _when, _half, _endings in HALVES:
-        _breaking(f"{_name}-{_where}", f"{_does} {_when}", _break_off, _half, _endings)
-    _when_kept(_name, _does, _break_off)
+        _add_break(f"{_name}-{_where}", f"{_does} {_when}", _break_off, _half, _endings)
+    _add_late_breaks(_name, _does, _break_off)

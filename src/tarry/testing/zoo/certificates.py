@@ -30,7 +30,7 @@ class Certificate(Enum):
     NOT_YET = "that is not valid yet"
     WRONG_NAME = "for another name"
     SELF_SIGNED = "signed by itself"
-    UNKNOWN_AUTHORITY = "by an authority nobody knows"
+    UNKNOWN_AUTHORITY = "by an unknown authority"
     NOT_AN_AUTHORITY = "signed with one that may not sign"
     OLD_VERSION = "that is good, but speaks TLS 1.1 at most"
     WANTS_ONE_TOO = "that is good, but asks for one of the sender's"
@@ -65,11 +65,12 @@ _making = RLock()  # a cache alone would let two threads create the same authori
 
 @cache
 def _authority(name: str) -> Signer:
-    return _signed(name, by=None, may_sign=True, alternatives=())
+    return _new_signer(name, by=None, may_sign=True, alternatives=())
 
 
 @cache
 def _context(certificate: Certificate) -> ssl.SSLContext:
+    """Return the TLS settings of a server that shows this certificate."""
     chain = _chain(certificate)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     key = chain[0].key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -92,23 +93,23 @@ def _chain(certificate: Certificate) -> tuple[Signer, ...]:  # noqa: PLR0911  on
     zoo = authority()
     match certificate:
         case Certificate.EXPIRED:
-            return (_signed(HOST, by=zoo, since=-2 * DAY, until=-DAY),)
+            return (_new_signer(HOST, by=zoo, since=-2 * DAY, until=-DAY),)
         case Certificate.NOT_YET:
-            return (_signed(HOST, by=zoo, since=DAY, until=2 * DAY),)
+            return (_new_signer(HOST, by=zoo, since=DAY, until=2 * DAY),)
         case Certificate.WRONG_NAME:
-            return (_signed("elsewhere.test", by=zoo, alternatives=("elsewhere.test",)),)
+            return (_new_signer("elsewhere.test", by=zoo, alternatives=("elsewhere.test",)),)
         case Certificate.SELF_SIGNED:
-            return (_signed(HOST, by=None),)
+            return (_new_signer(HOST, by=None),)
         case Certificate.UNKNOWN_AUTHORITY:
-            return (_signed(HOST, by=authority("somebody else")),)
+            return (_new_signer(HOST, by=authority("somebody else")),)
         case Certificate.NOT_AN_AUTHORITY:
-            between = _signed("a mere server", by=zoo)
-            return _signed(HOST, by=between), between
+            between = _new_signer("a mere server", by=zoo)
+            return _new_signer(HOST, by=between), between
         case _:
-            return (_signed(HOST, by=zoo),)
+            return (_new_signer(HOST, by=zoo),)
 
 
-def _signed(  # noqa: PLR0913  one argument per possible fault
+def _new_signer(  # noqa: PLR0913  one argument per possible fault
     name: str,
     *,
     by: Signer | None,
@@ -117,6 +118,7 @@ def _signed(  # noqa: PLR0913  one argument per possible fault
     alternatives: tuple[str, ...] = (HOST, ADDRESS),
     may_sign: bool = False,
 ) -> Signer:
+    """Create a key and a certificate for it, signed by another signer or by itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
@@ -139,7 +141,7 @@ def _signed(  # noqa: PLR0913  one argument per possible fault
         )
     )
     if alternatives:
-        names = [_alternative(each) for each in alternatives]
+        names = [_alternative(name) for name in alternatives]
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     return Signer(key, builder.sign(by.key if by else key, SHA256()))
 

@@ -14,7 +14,7 @@ SMUGGLED = OK + b"content-length: 8\r\n\r\nsmuggled"
 
 LEFT_OVER: dict[str, tuple[str, bytes]] = {
     "smuggled-answer": (
-        "sends a second answer that nobody asked for",
+        "sends a second answer that was not requested",
         OK + b"content-length: 2\r\n\r\nso" + SMUGGLED,
     ),
     "smuggled-after-chunks": (

@@ -31,7 +31,7 @@ async def endless_chunks(line: Line) -> None:
 
 @FLOODS.add("endless-small-chunks", "sends chunks of one byte without end", 200, cut=True)
 async def endless_small_chunks(line: Line) -> None:
-    """Send small chunks without end, each of which costs work to read."""
+    """Send small chunks without end; each costs work to read."""
     await line.send(OK + b"transfer-encoding: chunked\r\n\r\n")
     await line.flood(b"1\r\nx\r\n" * 4 * KB)
 
@@ -76,7 +76,9 @@ _bomb("gzip", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03")
 _bomb("deflate", b"\x78\xda")
 
 
-def _too_much_head(name: str, does: str, piece: bytes, times: int | None) -> None:
+def _add_head_flood(name: str, does: str, piece: bytes, times: int | None) -> None:
+    """Add a behaviour: send `piece` this many times, or without end, within the head."""
+
     @FLOODS.add(name, does, Kind.PROTOCOL)
     async def too_much(line: Line) -> None:
         await line.send(OK)
@@ -84,12 +86,12 @@ def _too_much_head(name: str, does: str, piece: bytes, times: int | None) -> Non
         await line.send(b"\r\ncontent-length: 0\r\n\r\n")
 
 
-_too_much_head(
+_add_head_flood(
     "many-headers", "sends 320 KB of headers", b"x-flood: " + b"a" * 22 + b"\r\n", 10_000
 )
-_too_much_head("huge-header", "sends one header of 320 KB", b"x-flood:" + b"a" * 16 * KB, 20)
-_too_much_head("endless-headers", "sends headers without end", b"x-flood: a\r\n" * KB, None)
-_too_much_head("endless-header", "sends a header without end", b"a" * 16 * KB, None)
+_add_head_flood("huge-header", "sends one header of 320 KB", b"x-flood:" + b"a" * 16 * KB, 20)
+_add_head_flood("endless-headers", "sends headers without end", b"x-flood: a\r\n" * KB, None)
+_add_head_flood("endless-header", "sends a header without end", b"a" * 16 * KB, None)
 
 
 @FLOODS.add("long-reason", "gives a reason of 8 KB", 200, Kind.PROTOCOL)
@@ -125,7 +127,7 @@ async def endless_blank_lines(line: Line) -> None:
 
 @FLOODS.add("endless-extension", "gives a chunk an extension without end", 200, cut=True)
 async def endless_extension(line: Line) -> None:
-    """Send a chunk extension without end, none of which counts as body."""
+    """Send a chunk extension without end; no byte of it counts as body."""
     await line.send(OK + b"transfer-encoding: chunked\r\n\r\n5;why=")
     await line.flood(b"y" * 16 * KB)
 

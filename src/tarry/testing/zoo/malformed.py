@@ -28,7 +28,9 @@ NOT_HTTP: dict[str, tuple[str, bytes]] = {
 }
 
 
-def _last_words(name: str, does: str, *endings: Ending, answer: bytes) -> None:
+def _add_answer(name: str, does: str, *endings: Ending, answer: bytes) -> None:
+    """Add a behaviour: send this answer and end the connection."""
+
     @MALFORMED.add(name, does, *endings)
     async def play(line: Line) -> None:
         await line.send(answer)
@@ -36,7 +38,7 @@ def _last_words(name: str, does: str, *endings: Ending, answer: bytes) -> None:
 
 
 for _name, (_does, _said) in NOT_HTTP.items():
-    _last_words(_name, _does, *REFUSED, answer=_said)
+    _add_answer(_name, _does, *REFUSED, answer=_said)
 
 STATUS_LINES: dict[str, tuple[bytes, tuple[Ending, ...]]] = {
     "status-0": (b"HTTP/1.1 000 Zero", REFUSED),
@@ -91,7 +93,7 @@ FIELDS: dict[str, tuple[bytes, tuple[Ending, ...]]] = {
     "coding-smuggled": (b"transfer-encoding:\x0bchunked", EITHER),
 }
 for _name, (_field, _endings) in FIELDS.items():
-    _last_words(
+    _add_answer(
         _name,
         f"has the header {_field.decode('latin-1')[:32]!r}",
         *_endings,
@@ -137,4 +139,4 @@ BODIES: dict[str, tuple[str, bytes]] = {
     ),
 }
 for _name, (_does, _answer) in BODIES.items():
-    _last_words(_name, _does, *EITHER, answer=_answer)
+    _add_answer(_name, _does, *EITHER, answer=_answer)

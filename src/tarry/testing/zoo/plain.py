@@ -98,7 +98,9 @@ CLOSES = {
 }
 
 
-def _closing(name: str, answer: bytes) -> None:
+def _add_closing(name: str, answer: bytes) -> None:
+    """Add a behaviour: send this answer and close the connection."""
+
     @PLAIN.add(f"close-{name}", f"answers and closes the connection ({name})", 200)
     async def close(line: Line) -> None:
         await line.send(answer)
@@ -106,7 +108,7 @@ def _closing(name: str, answer: bytes) -> None:
 
 
 for _name, _answer in CLOSES.items():
-    _closing(_name, _answer)
+    _add_closing(_name, _answer)
 
 
 @PLAIN.add("close-said-but-not-done", "announces the end of the connection and leaves it open", 200)

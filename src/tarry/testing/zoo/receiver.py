@@ -87,6 +87,7 @@ class Receiver:
             sock.close()
 
     async def _serve(self) -> None:
+        """Accept connections in an event loop until the receiver is closed."""
         self._loop = asyncio.get_running_loop()
         self._closing = asyncio.Event()
         for listener, calm in self._listeners:
@@ -102,15 +103,16 @@ class Receiver:
             await asyncio.wait(self._tasks)
 
     def _accept(self, listener: socket.socket, calm: bool) -> None:  # noqa: FBT001  called by the event loop
+        """Accept a connection and serve it in a task. The event loop calls this."""
         with suppress(BlockingIOError):  # the client may have gone already
             sock, _ = listener.accept()
             sock.settimeout(0)
             self._accepted.add(sock)
-            task = self._loop.create_task(self._meet(sock, calm=calm))
+            task = self._loop.create_task(self._serve_connection(sock, calm=calm))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _meet(self, sock: socket.socket, *, calm: bool) -> None:
+    async def _serve_connection(self, sock: socket.socket, *, calm: bool) -> None:
         """Handle one connection from its beginning to its end."""
         self.connections += not calm
         with suppress(
@@ -124,6 +126,7 @@ class Receiver:
         self._accepted.discard(sock)
 
     async def _open(self, sock: socket.socket, *, calm: bool) -> Line:
+        """Return a line on a new connection, with the behaviour's certificate unless `calm`."""
         reader = asyncio.StreamReader(limit=LONGEST_HEAD)
         protocol = asyncio.StreamReaderProtocol(reader)
         shown = None if calm else self.behaviour.certificate
@@ -134,6 +137,7 @@ class Receiver:
         return Line(reader, writer, url=self.url, beat=self._beat)
 
     async def _converse(self, line: Line, *, calm: bool) -> None:
+        """Answer the requests of a connection, as the behaviour does or, if `calm`, with 200."""
         if self.behaviour.unheard and not calm:
             await self.behaviour.play(line)
             return

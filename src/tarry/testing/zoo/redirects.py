@@ -18,7 +18,9 @@ ELSEWHERE = {
 }
 
 
-def _redirect(name: str, does: str, status: int, location: str) -> None:
+def _add_redirect(name: str, does: str, status: int, location: str) -> None:
+    """Add a behaviour: answer with a redirect to this location."""
+
     @REDIRECTS.add(name, does, status)
     async def redirect(line: Line) -> None:
         target = (
@@ -33,10 +35,12 @@ def _redirect(name: str, does: str, status: int, location: str) -> None:
 
 
 for _status in (300, 301, 302, 303, 307, 308):
-    _redirect(f"redirect-{_status}", f"answers {_status} with a place on itself", _status, "/trap")
-_redirect("redirect-loop", "points to itself", 302, "/hook")
+    _add_redirect(
+        f"redirect-{_status}", f"answers {_status} with a place on itself", _status, "/trap"
+    )
+_add_redirect("redirect-loop", "points to itself", 302, "/hook")
 for _name, _place in ELSEWHERE.items():
-    _redirect(f"redirect-{_name}", f"answers 307 and points to {_place[:40]!r}", 307, _place)
+    _add_redirect(f"redirect-{_name}", f"answers 307 and points to {_place[:40]!r}", 307, _place)
 
 REDIRECTS.says(
     "refresh",

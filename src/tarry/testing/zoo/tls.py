@@ -16,7 +16,8 @@ async def _answer(line: Line) -> None:
     await line.send(OK + b"content-length: 6\r\n\r\nsecret")
 
 
-def _shows(name: str, does: str, certificate: Certificate, *endings: Ending) -> None:
+def _add_certificate(name: str, does: str, certificate: Certificate, *endings: Ending) -> None:
+    """Add a behaviour: show this certificate, and answer calmly on the connection."""
     TLS.put(
         Behaviour(
             name=name,
@@ -29,7 +30,7 @@ def _shows(name: str, does: str, certificate: Certificate, *endings: Ending) -> 
     )
 
 
-_shows("tls", "is in order", Certificate.GOOD, 200)
+_add_certificate("tls", "is in order", Certificate.GOOD, 200)
 for _certificate in (
     Certificate.EXPIRED,
     Certificate.NOT_YET,
@@ -39,12 +40,17 @@ for _certificate in (
     Certificate.NOT_AN_AUTHORITY,
 ):
     _name = _certificate.name.lower().replace("_", "-")
-    _shows(f"tls-{_name}", f"shows a certificate {_certificate.value}", _certificate, Kind.TLS)
-_shows("tls-old-version", "speaks TLS 1.1 at most", Certificate.OLD_VERSION, *BROKEN)
-_shows("tls-wants-one-too", "wants a certificate of the sender", Certificate.WANTS_ONE_TOO, *BROKEN)
+    _add_certificate(
+        f"tls-{_name}", f"shows a certificate {_certificate.value}", _certificate, Kind.TLS
+    )
+_add_certificate("tls-old-version", "speaks TLS 1.1 at most", Certificate.OLD_VERSION, *BROKEN)
+_add_certificate(
+    "tls-wants-one-too", "wants a certificate of the sender", Certificate.WANTS_ONE_TOO, *BROKEN
+)
 
 
-def _without_handshake(name: str, does: str, *endings: Ending, play: Play) -> None:
+def _add_plain(name: str, does: str, *endings: Ending, play: Play) -> None:
+    """Add a behaviour at an https URL that begins without a TLS handshake."""
     TLS.put(
         Behaviour(
             name=name,
@@ -57,35 +63,35 @@ def _without_handshake(name: str, does: str, *endings: Ending, play: Play) -> No
     )
 
 
-async def _stall(line: Line) -> None:
+async def _hang_before_handshake(line: Line) -> None:
     await line.some()
     await line.hang()
 
 
-async def _stall_later(line: Line) -> None:
+async def _hang_in_handshake(line: Line) -> None:
     await line.some()
     await line.send(SERVER_HELLO)
     await line.hang()
 
 
-async def _trickle(line: Line) -> None:
+async def _trickle_handshake(line: Line) -> None:
     await line.some()
     await line.trickle(SERVER_HELLO + bytes(600))
 
 
-async def _plain(line: Line) -> None:
+async def _answer_in_plain_text(line: Line) -> None:
     await line.some()
     await line.send(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n")
     await line.hang_up()
 
 
-async def _noise(line: Line) -> None:
+async def _send_noise(line: Line) -> None:
     await line.some()
     await line.send(bytes(range(256)))
     await line.hang_up()
 
 
-async def _flood(line: Line) -> None:
+async def _flood_handshake(line: Line) -> None:
     await line.some()
     await line.flood(b"\x16\x03\x03\x00\x04\x00\x00\x00\x00" * 1024)
 
@@ -100,19 +106,27 @@ async def _reset(line: Line) -> None:
     line.reset()
 
 
-_without_handshake("tls-stall", "is silent after the first message", Kind.TIMEOUT, play=_stall)
-_without_handshake("tls-stall-later", "begins its answer to it", Kind.TIMEOUT, play=_stall_later)
-_without_handshake("tls-trickle", "answers it a byte a second", Kind.TIMEOUT, play=_trickle)
-_without_handshake("tls-plain", "speaks plain HTTP where TLS belongs", Kind.TLS, play=_plain)
-_without_handshake("tls-noise", "answers the handshake with noise", Kind.TLS, play=_noise)
-_without_handshake(
-    "tls-flood", "sends requests for a handshake without end", Kind.TLS, Kind.TIMEOUT, play=_flood
+_add_plain(
+    "tls-stall", "is silent after the first message", Kind.TIMEOUT, play=_hang_before_handshake
 )
-_without_handshake("tls-close", "closes within the handshake", *BROKEN, play=_hang_up)
-_without_handshake("tls-reset", "resets within the handshake", *BROKEN, play=_reset)
+_add_plain("tls-stall-later", "begins its answer to it", Kind.TIMEOUT, play=_hang_in_handshake)
+_add_plain("tls-trickle", "answers it a byte a second", Kind.TIMEOUT, play=_trickle_handshake)
+_add_plain("tls-plain", "speaks plain HTTP where TLS belongs", Kind.TLS, play=_answer_in_plain_text)
+_add_plain("tls-noise", "answers the handshake with noise", Kind.TLS, play=_send_noise)
+_add_plain(
+    "tls-flood",
+    "sends requests for a handshake without end",
+    Kind.TLS,
+    Kind.TIMEOUT,
+    play=_flood_handshake,
+)
+_add_plain("tls-close", "closes within the handshake", *BROKEN, play=_hang_up)
+_add_plain("tls-reset", "resets within the handshake", *BROKEN, play=_reset)
 
 
-def _breaks_off(name: str, does: str, *endings: Ending, half: bytes, cut: bool = False) -> None:
+def _add_break(name: str, does: str, *endings: Ending, half: bytes, cut: bool = False) -> None:
+    """Add a behaviour: send `half` of an answer over TLS, then drop the connection."""
+
     async def play(line: Line) -> None:
         await line.send(half)
         line.drop()
@@ -130,22 +144,22 @@ def _breaks_off(name: str, does: str, *endings: Ending, half: bytes, cut: bool =
     )
 
 
-_breaks_off("tls-cut-before-answer", "ends the stream unannounced, unanswered", *BROKEN, half=b"")
-_breaks_off(
+_add_break("tls-cut-before-answer", "ends the stream unannounced, unanswered", *BROKEN, half=b"")
+_add_break(
     "tls-cut-mid-head",
     "ends the stream unannounced, within the headers",
     *BROKEN,
     Kind.PROTOCOL,
     half=OK,
 )
-_breaks_off(
+_add_break(
     "tls-cut-mid-body",
     "ends the stream unannounced, within the body",
     200,
     half=OK + b"content-length: 6\r\n\r\nsec",
     cut=True,
 )
-_breaks_off(
+_add_break(
     "tls-cut-ends-body",
     "ends the stream unannounced, and with it a body without a length",
     200,

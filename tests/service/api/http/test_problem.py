@@ -86,7 +86,9 @@ def test_a_field_that_cannot_be_used_is_told_by_its_name(
 def test_who_may_not_call_something_is_told_of_an_option_if_there_is_one() -> None:
     _, _, body = error_answer(EgressRefused("localhost", "loopback", "--allow-network"))
     (detail,) = json.loads(body)["detail"]
-    assert detail["msg"].endswith("loopback; whoever runs tarry may allow it by --allow-network")
+    assert detail["msg"].endswith(
+        "loopback; the operator of this server may allow it by --allow-network"
+    )
     _, _, body = error_answer(EgressRefused("ftp://", "only http and https are called"))
     (detail,) = json.loads(body)["detail"]
     assert detail["msg"].endswith("only http and https are called")

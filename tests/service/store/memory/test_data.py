@@ -62,10 +62,10 @@ def test_only_a_lane_at_rest_is_stirred_and_everybody_hears_of_it() -> None:
         heard: list[str] = []
         data.nudges += [lambda: heard.append("one"), lambda: heard.append("two")]
         lane = Lane(an_endpoint("app_1", lane=1))
-        data.stir(lane)
+        data.wake_if_resting(lane)
         assert data.woken == set()
         lane.resting = True
-        data.stir(lane)
+        data.wake_if_resting(lane)
         assert (lane.resting, data.woken) == (False, {1})
         assert heard == [], "it was called at once, in the middle of a change"
         await asyncio.sleep(0)

@@ -91,7 +91,7 @@ class Access:
         self._first = None if first is None else (hash_key(first[0], pepper), first[1])
         self._now = now
         self._cache = Cache[bytes, Caller | None](
-            self._look, seconds=CACHED_FOR, most=MOST_CACHED_KEYS, clock=clock
+            self._read_caller, seconds=CACHED_FOR, most=MOST_CACHED_KEYS, clock=clock
         )
         """Cached by hash, because anybody can send many long texts as keys."""
 
@@ -107,7 +107,8 @@ class Access:
         caller, _ = await self._cache.get(hashed)
         return caller
 
-    async def _look(self, hashed: bytes) -> Caller | None:
+    async def _read_caller(self, hashed: bytes) -> Caller | None:
+        """Return the caller whose key has this hash; None if the key is unknown or has ended."""
         try:
             key = await self._admission.key(hashed)
         except NotFound:

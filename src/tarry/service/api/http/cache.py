@@ -37,14 +37,15 @@ class Cache(Generic[Key, Value]):
         running = self._running.get(key)
         if running is not None and since < running[0]:
             return await asyncio.shield(running[1]), True
-        return await asyncio.shield(self._begin(key)), False
+        return await asyncio.shield(self._start_query(key)), False
 
     def forget(self, key: Key) -> None:
         """Drop an entry, and the result of a query that is still running."""
         self._values.pop(key, None)
         self._running.pop(key, None)
 
-    def _begin(self, key: Key) -> asyncio.Task[Value]:
+    def _start_query(self, key: Key) -> asyncio.Task[Value]:
+        """Start a query for a key; its value is cached unless the key is dropped meanwhile."""
         at = self._clock()
         task = asyncio.create_task(self._query(key))
         self._running[key] = running = at, task

@@ -12,7 +12,7 @@ def choices(kind: Any, path: Sequence[str]) -> list[str]:  # noqa: ANN401  a typ
 
     The list is empty if the field has no fixed set of values.
     """
-    return list(dict.fromkeys(map(str, _at(_type_info(kind), path))))
+    return list(dict.fromkeys(map(str, _values_at(_type_info(kind), path))))
 
 
 @lru_cache(maxsize=256)
@@ -20,19 +20,20 @@ def _type_info(kind: Any) -> inspect.Type:  # noqa: ANN401  a type
     return inspect.type_info(kind)
 
 
-def _at(kind: inspect.Type, path: Sequence[str]) -> Iterator[object]:
+def _values_at(kind: inspect.Type, path: Sequence[str]) -> Iterator[object]:
+    """Yield the values that an enum or Literal at this path of a type allows."""
     match kind:
         case inspect.Metadata():
-            yield from _at(kind.type, path)
+            yield from _values_at(kind.type, path)
         case inspect.UnionType():
             for member in kind.types:
-                yield from _at(member, path)
+                yield from _values_at(member, path)
         case inspect.StructType() if path:
             for field in kind.fields:
                 if field.encode_name == path[0]:
-                    yield from _at(field.type, path[1:])
+                    yield from _values_at(field.type, path[1:])
         case inspect.ListType() if path:
-            yield from _at(kind.item_type, path[1:])
+            yield from _values_at(kind.item_type, path[1:])
         case inspect.EnumType() if not path:
             yield from (member.value for member in kind.cls)
         case inspect.LiteralType() if not path:

@@ -53,6 +53,7 @@ class Joined:
         self._transport.close()
 
     def _flush(self) -> None:
+        """Send the data held back."""
         if self._held:
             held, self._held = self._held, b""
             self._transport.write(held)
@@ -65,36 +66,38 @@ class Connection(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  uvicorn's own
         super().__init__(*args, **kwargs)
-        self._head, self._in_head, self._whole = 0, True, False
+        self._head, self._in_head, self._is_complete = 0, True, False
         self._completed = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._taking: asyncio.TimerHandle | None = None
+        self._request_timer: asyncio.TimerHandle | None = None
+        self._progress_timer: asyncio.TimerHandle | None = None
         self._earlier: list[RequestResponseCycle] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the timer for the first request."""
         stream = cast("asyncio.Transport", transport)  # TCP goes both ways
         super().connection_made(cast("asyncio.Transport", Joined(stream, self.loop)))
-        self._wait()
+        self._start_timer()
 
     def data_received(self, data: bytes) -> None:
         """Parse the data, and enforce the limits on head and time."""
-        before = self._completed
+        completed_before = self._completed
         super().data_received(data)
-        if self._in_head and self._completed == before:  # else it is mostly earlier requests
+        if (
+            self._in_head and self._completed == completed_before
+        ):  # else it is mostly earlier requests
             self._head += len(data)
             if self._head > MOST_HEAD:
-                self._end(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+                self._refuse_and_close(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
                 return
-        if self._whole:
-            self._stop_waiting()
-        elif self._timer is None:
-            self._wait()
+        if self._is_complete:
+            self._stop_timer()
+        elif self._request_timer is None:
+            self._start_timer()
 
     def on_message_begin(self) -> None:
         """Reset the state for a new request."""
         super().on_message_begin()
-        self._head, self._in_head, self._whole = 0, True, False
+        self._head, self._in_head, self._is_complete = 0, True, False
 
     def on_headers_complete(self) -> None:
         """Note that the head is complete, and track earlier requests that are not answered yet."""
@@ -108,13 +111,13 @@ class Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """Note that the request is complete."""
         super().on_message_complete()
-        self._whole = True
+        self._is_complete = True
         self._completed += 1
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Mark all unanswered requests as disconnected; uvicorn itself marks only the last one."""
-        self._stop_waiting()
-        self._stop_watching()
+        self._stop_timer()
+        self._stop_checking()
         for earlier in self._earlier:
             earlier.disconnected = not earlier.response_complete
         super().connection_lost(exc)
@@ -122,42 +125,46 @@ class Connection(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """Start to check that the client reads its response."""
         super().pause_writing()
-        self._watch()
+        self._check_progress_later()
 
     def resume_writing(self) -> None:
         """Stop checking: the client has read enough."""
         super().resume_writing()
-        self._stop_watching()
+        self._stop_checking()
 
-    def _watch(self) -> None:
+    def _check_progress_later(self) -> None:
+        """Check after `answer_time` that the client has read more of its response."""
         unread = self.transport.get_write_buffer_size()
-        self._taking = self.loop.call_later(self.answer_time, self._look, unread)
+        self._progress_timer = self.loop.call_later(self.answer_time, self._check_progress, unread)
 
-    def _look(self, before: int) -> None:
-        if self.transport.get_write_buffer_size() < before:
-            self._watch()
+    def _check_progress(self, unread_before: int) -> None:
+        """Drop the connection if the client has read nothing since the last check."""
+        if self.transport.get_write_buffer_size() < unread_before:
+            self._check_progress_later()
         else:
             self.transport.abort()
 
-    def _stop_watching(self) -> None:
-        if self._taking is not None:
-            self._taking.cancel()
-            self._taking = None
+    def _stop_checking(self) -> None:
+        if self._progress_timer is not None:
+            self._progress_timer.cancel()
+            self._progress_timer = None
 
     def _unsupported_upgrade_warning(self) -> None:
         """Log nothing, so that clients cannot fill the log; the request is answered over HTTP."""
 
-    def _wait(self) -> None:
+    def _start_timer(self) -> None:
+        """Refuse the request if it is not complete in time."""
         late = HTTPStatus.REQUEST_TIMEOUT
-        self._timer = self.loop.call_later(self.request_time, self._end, late)
+        self._request_timer = self.loop.call_later(self.request_time, self._refuse_and_close, late)
 
-    def _stop_waiting(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _stop_timer(self) -> None:
+        if self._request_timer is not None:
+            self._request_timer.cancel()
+            self._request_timer = None
 
-    def _end(self, status: HTTPStatus) -> None:
-        self._stop_waiting()
+    def _refuse_and_close(self, status: HTTPStatus) -> None:
+        """Send an empty response with this status, and close the connection."""
+        self._stop_timer()
         if self.transport.is_closing():
             return
         head = f"HTTP/1.1 {status.value} {status.phrase}\r\n"

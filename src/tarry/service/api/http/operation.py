@@ -126,7 +126,7 @@ class Group:
         def declare(handler: Handler) -> Handler:
             hints = get_type_hints(handler, include_extras=True)
             answer = _body_type(hints["return"])
-            usual = HTTPStatus.NO_CONTENT if answer is None else HTTPStatus.OK
+            default_status = HTTPStatus.NO_CONTENT if answer is None else HTTPStatus.OK
             summary, _, detail = inspect.cleandoc(handler.__doc__ or "").partition("\n")
             self.operations.append(
                 Operation(
@@ -145,7 +145,7 @@ class Group:
                     secret=secret,
                     sealed=sealed,
                     answer=answer,
-                    statuses=(int(status or usual), *also),
+                    statuses=(int(status or default_status), *also),
                     fails=fails,
                     most_bytes=most_bytes,
                 )

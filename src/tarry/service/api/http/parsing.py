@@ -78,6 +78,7 @@ def read_query(query: bytes, kind: Any) -> Any:  # noqa: ANN401  a value of type
 
 
 def _fields(query: bytes, kind: type) -> dict[str, Any]:
+    """Return the fields of a query as values for msgspec: lists, numbers, booleans and texts."""
     try:
         text = query.decode("ascii")
         pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
@@ -101,6 +102,8 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:  # noqa: ANN401  a type
 
 @lru_cache(maxsize=256)
 def _list_fields(kind: type) -> frozenset[str]:
+    """Return the names of the fields of a type that are lists."""
+
     def is_list(hint: Any) -> bool:  # noqa: ANN401  a type
         parts = get_args(hint)
         return getattr(hint, "__origin__", None) is list or any(map(is_list, parts))
@@ -115,19 +118,20 @@ def _kinds(kind: type) -> dict[str, frozenset[type]]:
     """Return which fields of a query may hold integers, booleans or times besides strings."""
     hints = get_type_hints(kind)
     return {
-        field.encode_name: frozenset(_inside(hints[field.name]))
+        field.encode_name: frozenset(_types_inside(hints[field.name]))
         for field in msgspec.structs.fields(kind)
     }
 
 
-def _inside(hint: Any) -> Iterator[type]:  # noqa: ANN401  a type, or a value of a Literal
+def _types_inside(hint: Any) -> Iterator[type]:  # noqa: ANN401  a type, or a value of a Literal
+    """Yield the types within a type hint that a query has to be converted to."""
     kind = hint if isinstance(hint, type) else type(hint)
     if issubclass(kind, int):
         yield bool if kind is bool else int
     if issubclass(kind, datetime):
         yield datetime
     for part in get_args(hint):
-        yield from _inside(part)
+        yield from _types_inside(part)
 
 
 def _plain(text: str, kinds: frozenset[type]) -> object:

@@ -119,7 +119,7 @@ def error_answer(error: TarryError) -> Answer:  # noqa: PLR0911  one for each ki
         case Conflict(kind="event type"):
             return problem(409, "event_type_exists", str(error))
         case EgressRefused(option=option):
-            allowing = f"; whoever runs tarry may allow it by {option}" if option else ""
+            allowing = f"; the operator of this server may allow it by {option}" if option else ""
             return invalid(Invalid(["body", "url"], f"{error}{allowing}"))
     status, code = next(
         (status, code) for kind, status, code in _STATUSES if isinstance(error, kind)
@@ -129,8 +129,8 @@ def error_answer(error: TarryError) -> Answer:  # noqa: PLR0911  one for each ki
         return problem(
             status,
             code,
-            "the database cannot be used just now, and what was asked for was done or was not:"
-            " ask again, and with the same idempotency-key",
+            "the database cannot be used just now, and the request may have been carried out or"
+            " not: repeat it with the same idempotency-key",
             {"retry-after": seconds},
         )
     if isinstance(error, BacklogFull | TooManyReplays):

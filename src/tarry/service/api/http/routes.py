@@ -39,6 +39,7 @@ class Routes:
             self._add(operation)
 
     def _add(self, operation: Operation) -> None:
+        """Add an operation to the tree of paths."""
         node, names = self._root, []
         for part in _parts(operation.path):
             if part.startswith("{"):
@@ -72,6 +73,7 @@ class Routes:
         return frozenset()
 
     def _remember(self, method: str, path: str, match: Match) -> None:
+        """Cache what a path led to."""
         if len(path) > LONGEST_CACHED:
             return
         if len(self._cached) >= MOST_CACHED:

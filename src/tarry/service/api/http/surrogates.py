@@ -31,13 +31,13 @@ class StandIns(Struct, frozen=True):
         """Return the original form of a part of the text, and its number of lone surrogates."""
         count = 0
 
-        def half(escape: re.Match[bytes]) -> bytes:
+        def restore(escape: re.Match[bytes]) -> bytes:
             nonlocal count
             original = self.halves.get(escape[0])
             count += original is not None
             return escape[0] if original is None else original
 
-        return _ESCAPE.sub(half, part), count
+        return _ESCAPE.sub(restore, part), count
 
 
 def stand_ins(text: bytes) -> StandIns | None:

@@ -18,7 +18,7 @@ def docs_page(document: Json) -> Answer:
     """Return the page, with a content security policy that lets it load nothing."""
     style, script = _file("docs.css"), _file("docs.js")
     policy = (
-        f"default-src 'none'; style-src {_hashed(style)}; script-src {_hashed(script)};"
+        f"default-src 'none'; style-src {_csp_hash(style)}; script-src {_csp_hash(script)};"
         " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     headers = {"content-type": "text/html; charset=utf-8", "content-security-policy": policy}
@@ -29,11 +29,13 @@ def _file(name: str) -> str:
     return files("tarry.service.api.openapi").joinpath(name).read_text(encoding="utf-8")
 
 
-def _hashed(text: str) -> str:
+def _csp_hash(text: str) -> str:
+    """Return the hash of a script or style for the content security policy."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
 def _page(document: Json, style: str, script: str) -> str:
+    """Return the page as HTML."""
     entries = list(_entries(document))
     groups = dict.fromkeys(operation["tags"][0] for _, _, operation in entries)
     links = "".join(
@@ -61,23 +63,27 @@ def _page(document: Json, style: str, script: str) -> str:
 
 
 def _entries(document: Json) -> Iterator[tuple[str, str, Json]]:
+    """Yield method, path and description of each operation."""
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             yield method.upper(), path, operation
 
 
-def _words(method: str, path: str, operation: Json) -> str:
+def _search_words(method: str, path: str, operation: Json) -> str:
+    """Return the words by which the page's search finds an operation."""
     words = f"{method} {path} {operation['summary']} {operation['operationId']}".lower()
     return escape(words, quote=True)
 
 
 def _link(method: str, path: str, operation: Json) -> str:
-    name, words = escape(operation["operationId"]), _words(method, path, operation)
+    """Return the HTML of a link to an operation."""
+    name, words = escape(operation["operationId"]), _search_words(method, path, operation)
     return f'<a href="#{name}" data-words="{words}">{escape(operation["summary"])}</a>'
 
 
 def _entry(method: str, path: str, operation: Json, document: Json) -> str:
-    name, words = escape(operation["operationId"]), _words(method, path, operation)
+    """Return the HTML of one operation: parameters, body and responses."""
+    name, words = escape(operation["operationId"]), _search_words(method, path, operation)
     parts = [f"<p>{escape(operation.get('description', ''))}</p>"]
     if "parameters" in operation:
         parts.append(_table(operation["parameters"]))
@@ -97,10 +103,12 @@ def _entry(method: str, path: str, operation: Json, document: Json) -> str:
 
 
 def _table(parameters: list[Json]) -> str:
+    """Return the HTML of a table of parameters."""
     return f"<table><tr><th>Name<th>In<th>What<th>{''.join(map(_row, parameters))}</table>"
 
 
 def _row(parameter: Json) -> str:
+    """Return the row of a parameter in the table of an operation."""
     needed = ' class="needed"' if parameter["required"] else ""
     name, kind = escape(parameter["name"]), escape(_kind(parameter["schema"]))
     description = escape(parameter.get("description", ""))

@@ -102,11 +102,13 @@ def _schemas(operations: Iterable[Operation]) -> tuple[Mapping[Any, Json], Json]
         kinds = (when_given(operation.body), operation.answer)
         types.update(dict.fromkeys(kind for kind in kinds if kind is not None))
     schemas, components = msgspec.json.schema_components(list(types), ref_template=_REF)
-    by_type = dict(zip(types, map(_for_everybody, schemas), strict=True))
-    return by_type, {name: _for_everybody(schema) for name, schema in sorted(components.items())}
+    by_type = dict(zip(types, map(_for_all_languages, schemas), strict=True))
+    return by_type, {
+        name: _for_all_languages(schema) for name, schema in sorted(components.items())
+    }
 
 
-def _for_everybody(schema: Any) -> Any:  # noqa: ANN401  JSON
+def _for_all_languages(schema: Any) -> Any:  # noqa: ANN401  JSON
     """Return a schema for all languages: patterns end with `$`, and texts are not indented.
 
     Only strings are changed. Under `properties`, the keys `pattern` and `description` are names of
@@ -114,37 +116,43 @@ def _for_everybody(schema: Any) -> Any:  # noqa: ANN401  JSON
     """
     match schema:
         case dict():
-            return {name: _for_everybody(value) for name, value in schema.items()} | {
+            return {name: _for_all_languages(value) for name, value in schema.items()} | {
                 name: rewrite(schema[name])
                 for name, rewrite in _REWRITES.items()
                 if isinstance(schema.get(name), str)
             }
         case list():
-            return [_for_everybody(item) for item in schema]
+            return [_for_all_languages(item) for item in schema]
     return schema
 
 
 def _operation(operation: Operation, schemas: Mapping[Any, Json]) -> Json:
-    written: Json = {
+    """Describe one operation: parameters, body, responses and errors."""
+    described: Json = {
         "operationId": operation.name,
         "tags": [operation.group],
         "summary": operation.summary,
         "responses": _responses(operation, schemas),
     }
     if operation.detail:
-        written["description"] = operation.detail
-    if parameters := [*_named(operation), *_queried(operation), *_headers(operation)]:
-        written["parameters"] = parameters
+        described["description"] = operation.detail
+    if parameters := [
+        *_path_parameters(operation),
+        *_query_parameters(operation),
+        *_header_parameters(operation),
+    ]:
+        described["parameters"] = parameters
     if operation.body is not None:
         content = {"application/json": {"schema": schemas[when_given(operation.body)]}}
         required = not may_be_left_out(operation.body)
-        written["requestBody"] = {"required": required, "content": content}
+        described["requestBody"] = {"required": required, "content": content}
     if operation.needs is Need.NOTHING:
-        written["security"] = []
-    return written
+        described["security"] = []
+    return described
 
 
-def _named(operation: Operation) -> list[Json]:
+def _path_parameters(operation: Operation) -> list[Json]:
+    """Describe the parameters in the operation's path, such as `{app_id}`."""
     return [
         {
             "name": name,
@@ -157,7 +165,8 @@ def _named(operation: Operation) -> list[Json]:
     ]
 
 
-def _queried(operation: Operation) -> list[Json]:
+def _query_parameters(operation: Operation) -> list[Json]:
+    """Describe the operation's query parameters: the fields of its query type."""
     if operation.query is None:
         return []
     _, parts = msgspec.json.schema_components([operation.query], ref_template=_REF)
@@ -167,14 +176,14 @@ def _queried(operation: Operation) -> list[Json]:
             "name": name,
             "in": "query",
             "required": name in fields.get("required", ()),
-            "schema": _for_everybody(_given(schema)),
+            "schema": _for_all_languages(_without_null(schema)),
             **({"style": "form", "explode": False} if _is_list(schema) else {}),
         }
         for name, schema in fields["properties"].items()
     ]
 
 
-def _given(schema: Json) -> Json:
+def _without_null(schema: Json) -> Json:
     """Return the schema of a query parameter without null, which a query cannot express."""
     kinds: list[Json] = [kind for kind in schema.get("anyOf", ()) if kind != {"type": "null"}]
     if len(kinds) == 1:
@@ -185,10 +194,11 @@ def _given(schema: Json) -> Json:
 
 
 def _is_list(schema: Json) -> bool:
-    return _given(schema).get("type") == "array"
+    return _without_null(schema).get("type") == "array"
 
 
-def _headers(operation: Operation) -> list[Json]:
+def _header_parameters(operation: Operation) -> list[Json]:
+    """Describe the `idempotency-key` header, if the operation accepts one."""
     if operation.method != "POST" or operation.secret:
         return []
     return [
@@ -203,6 +213,7 @@ def _headers(operation: Operation) -> list[Json]:
 
 
 def _responses(operation: Operation, schemas: Mapping[Any, Json]) -> Json:
+    """Describe the operation's responses, successes and errors, by status."""
     if operation.answer is None:
         responses: Json = {str(status): {"description": "Done"} for status in operation.statuses}
     else:
@@ -211,14 +222,14 @@ def _responses(operation: Operation, schemas: Mapping[Any, Json]) -> Json:
             str(status): {"description": operation.summary, "content": content}
             for status in operation.statuses
         }
-    for status in _failures(operation):
+    for status in _failure_statuses(operation):
         kind = ValidationError if status == 422 else HttpError  # noqa: PLR2004  its number
         content = {"application/json": {"schema": schemas[kind]}}
         responses[str(status)] = {"description": _ERRORS[status], "content": content}
     return responses
 
 
-def _failures(operation: Operation) -> list[int]:
+def _failure_statuses(operation: Operation) -> list[int]:
     """Return the statuses with which an operation may fail."""
     statuses = [500, 503, *operation.fails]
     if operation.needs is not Need.NOTHING:

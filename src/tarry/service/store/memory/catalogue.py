@@ -30,6 +30,7 @@ class MemoryCatalogue(RecordsByKind):
         self._data.environments.setdefault(environment.id, environment.policy)
 
     async def _put_environment(self, environment: Environment) -> None:
+        """Create or replace an environment, and wake the lanes of its applications."""
         self._data.environments[environment.id] = environment.policy
         for application in self._applications(environment.id):
             for lane in self._data.lanes_of[application.id]:
@@ -52,7 +53,8 @@ class MemoryCatalogue(RecordsByKind):
     async def _change_application(
         self, environment: str, application: str, change: Callable[[Application], Application]
     ) -> Application:
-        changed = change(self._stored(environment, application))
+        """Apply `change` to the stored application."""
+        changed = change(self._application_in(environment, application))
         await self._put_application(changed)
         return changed
 
@@ -70,7 +72,7 @@ class MemoryCatalogue(RecordsByKind):
             )
         new = replace(endpoint, lane=len(self._data.lanes) + 1)
         self._check_endpoint(new)
-        self._note(noting, None, new)
+        self._save_notices(noting, None, new)
         return self._save_endpoint(self._new_lane(new))
 
     async def _change_endpoint(
@@ -87,7 +89,7 @@ class MemoryCatalogue(RecordsByKind):
             raise NotFound("endpoint", endpoint)
         changed = change(lane.endpoint).following(lane.endpoint)
         self._check_endpoint(changed)
-        self._note(noting, lane.endpoint, changed)
+        self._save_notices(noting, lane.endpoint, changed)
         lane.endpoint = changed
         return self._save_endpoint(lane)
 
@@ -117,7 +119,8 @@ class MemoryCatalogue(RecordsByKind):
     async def _delete_application(
         self, environment: str, application: str, *, now: float
     ) -> list[Task]:
-        self._stored(environment, application)
+        """Hide an application and delete its endpoints; return tasks that discard deliveries."""
+        self._application_in(environment, application)
         self._data.hidden.add(application)
         endpoints = sorted(self._endpoints(application), key=_id)
         return [
@@ -128,11 +131,13 @@ class MemoryCatalogue(RecordsByKind):
         self._data.policies[policy.version] = policy.document
 
     async def _policy(self, version: str) -> PolicyVersion:
+        """Return a version of a policy."""
         if version not in self._data.policies:
             raise NotFound("policy", version)
         return PolicyVersion(version, self._data.policies[version])
 
     async def _sealed(self, query: SealedEndpoints) -> list[Endpoint]:
+        """Return the endpoints that have sealed secrets or headers, in the order of their ids."""
         sealed = (
             lane
             for lane in self._data.lanes.values()
@@ -142,22 +147,27 @@ class MemoryCatalogue(RecordsByKind):
         )
         return self._data.endpoints(sealed)[: query.limit]
 
-    def _stored(self, environment: str, application: str) -> Application:
+    def _application_in(self, environment: str, application: str) -> Application:
+        """Return the application with this id; NotFound if it is not in the environment."""
         stored = self._data.application(application)
         if stored.environment != environment:
             raise NotFound("application", application)
         return stored
 
     def _check_endpoint(self, endpoint: Endpoint) -> None:
+        """Raise Conflict if another endpoint of the application has the same uid."""
         if endpoint.standing is not Standing.DELETED:  # a deleted endpoint does not use its uid
             _check_uid("endpoint", endpoint, self._endpoints(endpoint.application))
 
-    def _note(self, noting: Noting | None, before: Endpoint | None, after: Endpoint) -> None:
+    def _save_notices(
+        self, noting: Noting | None, before: Endpoint | None, after: Endpoint
+    ) -> None:
         """Save the notices that `noting` returns for a change of an endpoint."""
         for notice in () if noting is None else noting(before, after):
             self._data.notices[notice.id] = notice
 
     def _save_endpoint(self, lane: Lane) -> Endpoint:
+        """Count a new version of the lane, wake it, and save the task of a deleted endpoint."""
         lane.version += 1
         if lane.deleted:
             task = self._discarding(lane.endpoint)
@@ -166,9 +176,11 @@ class MemoryCatalogue(RecordsByKind):
         return lane.endpoint
 
     def _discarding(self, deleted: Endpoint) -> Task:
+        """Return the task that discards a deleted endpoint's deliveries."""
         return discarding(deleted, self._data.applications[deleted.application].environment)
 
     def _new_lane(self, endpoint: Endpoint) -> Lane:
+        """Create the lane of a new endpoint."""
         lane = Lane(endpoint)
         self._data.lanes[lane.number] = lane
         self._data.lane_numbers[endpoint.id] = lane.number
@@ -176,6 +188,7 @@ class MemoryCatalogue(RecordsByKind):
         return lane
 
     def _applications(self, environment: str) -> list[Application]:
+        """Return the environment's applications, without deleted ones."""
         return [
             application
             for application in self._data.applications.values()
@@ -187,11 +200,13 @@ class MemoryCatalogue(RecordsByKind):
 
 
 def _check_uid(kind: str, new: Named, others: Iterable[Named]) -> None:
+    """Raise Conflict if another of these records has the new record's uid."""
     if new.uid is not None and any(new.uid == other.uid and new.id != other.id for other in others):
         raise Conflict(kind, new.uid)
 
 
 def _find(kind: str, known_as: str, records: Iterable[Named]) -> Named:
+    """Return the record with this id, else the one with this uid."""
     matches = [record for record in records if known_as in (record.id, record.uid)]
     if not matches:
         raise NotFound(kind, known_as)

@@ -142,7 +142,7 @@ class Data:
         for nudge in self.nudges:
             asyncio.get_running_loop().call_soon(nudge)
 
-    def stir(self, lane: Lane) -> None:
+    def wake_if_resting(self, lane: Lane) -> None:
         """Wake a lane if it is at rest or dozes; otherwise its owner looks at it anyway."""
         if lane.resting or lane.dozing:
             self.wake(lane)

@@ -37,11 +37,13 @@ class MemoryHistory(RecordsByKind):
         return sorted(pairs, key=lambda pair: pair[0].id)
 
     async def _undelivered(self, query: Undelivered) -> list[tuple[Endpoint, Delivery]]:
+        """Return the live and failed deliveries of an application, or of one of its lanes."""
         lanes = self._data.lanes_of.get(query.application, ())
         searched = (lane for lane in lanes if query.lane in (None, lane.number))
         return _undelivered(searched, query.after)[: query.limit]
 
     async def _undelivered_in(self, query: UndeliveredIn) -> list[tuple[Endpoint, Delivery]]:
+        """Return the live and failed deliveries of all applications of an environment."""
         application_ids = {
             application_id
             for application_id, application in self._data.applications.items()
@@ -66,6 +68,7 @@ class MemoryHistory(RecordsByKind):
         return dict(Counter(delivery.state for delivery in deliveries))
 
     async def _notices(self, query: Notices) -> list[Notice]:
+        """Return notices in the order of their ids."""
         notices = (
             notice
             for notice in self._data.notices.values()

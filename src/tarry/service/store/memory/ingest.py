@@ -32,10 +32,11 @@ class MemoryIngest(RecordsByKind):
         self._data.messages[message] = replace(stored, payload=None)
 
     def _add(self, new: NewMessage) -> Result:
+        """Accept a message, or return the error or the earlier answer to its key."""
         try:
             application = self._data.application(new.message.application)
-        except NotFound as missing:
-            return missing
+        except NotFound as not_found:
+            return not_found
         result = self._duplicate(new, application) or self._backlog_full(application)
         if result is None:
             self._save(new, application)
@@ -43,6 +44,7 @@ class MemoryIngest(RecordsByKind):
         return result
 
     def _duplicate(self, new: NewMessage, application: Application) -> Accepted | Conflict | None:
+        """Return the answer to a message whose key or event id was used before, else None."""
         message = new.message
         if new.key is not None and (application.environment, new.key) in self._data.keys:
             fingerprint, first = self._data.keys[application.environment, new.key]
@@ -55,15 +57,17 @@ class MemoryIngest(RecordsByKind):
         return Conflict("message", message.event_id) if used else None
 
     def _backlog_full(self, application: Application) -> BacklogFull | None:
-        allowed = application.most_waiting
-        if allowed is None:
-            allowed = self._most_waiting
-        if allowed is None:
+        """Return an error if too many deliveries of the application wait, else None."""
+        most_waiting = application.most_waiting
+        if most_waiting is None:
+            most_waiting = self._most_waiting
+        if most_waiting is None:
             return None
         waiting = sum(lane.added - lane.ended for lane in self._data.lanes_of[application.id])
-        return BacklogFull(application.id, allowed) if waiting >= allowed else None
+        return BacklogFull(application.id, most_waiting) if waiting >= most_waiting else None
 
     def _save(self, new: NewMessage, application: Application) -> None:
+        """Store a message, its key and event id, and its deliveries; wake the lanes."""
         message = new.message
         self._data.messages[message.id] = message
         if new.key is not None:
@@ -81,10 +85,11 @@ class MemoryIngest(RecordsByKind):
                 if delivery.state is State.WAITING:
                     self._data.wake(lane)
                 elif delivery.state in LIVE:
-                    self._data.stir(lane)
+                    self._data.wake_if_resting(lane)
 
 
 def _delivery(message: Message, lane: Lane) -> Delivery:
+    """Return the new delivery of a message in a lane: READY, WAITING or SKIPPED."""
     fresh = Delivery(
         lane=lane.number,
         seq=lane.added + 1,

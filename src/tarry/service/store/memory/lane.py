@@ -54,9 +54,9 @@ class Lane:
         if before is None:
             self.added += 1
         else:
-            self._take_out(before)
+            self._unindex(before)
         self.deliveries[delivery.seq] = delivery
-        self._put_in(delivery)
+        self._index(delivery)
 
     def forget(self, seq: int) -> None:
         """Remove an ended delivery; it still counts in `added` and `ended`."""
@@ -80,7 +80,8 @@ class Lane:
         index = bisect_right(self.waiting, now, key=lambda entry: entry[0])
         return self.waiting[index][0] if index < len(self.waiting) else None
 
-    def _put_in(self, delivery: Delivery) -> None:
+    def _index(self, delivery: Delivery) -> None:
+        """Add a delivery to the lane's sorted lists, or count it as ended."""
         if delivery.state in ENDED:
             self.ended += 1
             return
@@ -90,7 +91,8 @@ class Lane:
         else:
             insort(self.waiting, _due(delivery))
 
-    def _take_out(self, delivery: Delivery) -> None:
+    def _unindex(self, delivery: Delivery) -> None:
+        """Remove a delivery from the lane's sorted lists, or count one ended less."""
         if delivery.state in ENDED:
             self.ended -= 1
             return

@@ -93,5 +93,6 @@ class MemoryLeases:
 
     @staticmethod
     def _in_shards(lanes: Iterable[Lane], shards: Sequence[int]) -> list[Lane]:
+        """Return those lanes whose applications are in these shards."""
         shard_numbers = set(shards)
         return [lane for lane in lanes if shard_of(lane.endpoint.application) in shard_numbers]

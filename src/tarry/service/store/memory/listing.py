@@ -93,7 +93,7 @@ class MemoryListing(RecordsByKind):
             for attempt in attempts_of_message
             if attempt.lane == endpoint.lane
         )
-        page = self._fitting(attempts, cut, attempt_filter)
+        page = self._page_attempts(attempts, cut, attempt_filter)
         pairs = [(attempt, self._data.messages[attempt.message]) for attempt in page.entries]
         return Found(pairs, page.left_at)
 
@@ -101,7 +101,7 @@ class MemoryListing(RecordsByKind):
         self, message: str, cut: Cut, attempt_filter: AttemptFilter
     ) -> Found[tuple[Attempt, Endpoint]]:
         """Return the attempts at a message, with their endpoints."""
-        page = self._fitting(self._data.attempts.get(message, ()), cut, attempt_filter)
+        page = self._page_attempts(self._data.attempts.get(message, ()), cut, attempt_filter)
         pairs = [(attempt, self._data.lanes[attempt.lane].endpoint) for attempt in page.entries]
         return Found(pairs, page.left_at)
 
@@ -119,6 +119,7 @@ class MemoryListing(RecordsByKind):
         attempts[attempts.index(stored)] = replace(stored, body=EXPUNGED)
 
     async def _page_tasks(self, kind: Tasks, cut: Cut) -> Found[Task]:
+        """Return an environment's tasks, by id."""
         tasks = (
             task
             for task in self._data.tasks.values()
@@ -151,9 +152,10 @@ class MemoryListing(RecordsByKind):
         )
         return succeeded[True], succeeded[False]
 
-    def _fitting(
+    def _page_attempts(
         self, attempts: Iterable[Attempt], cut: Cut, attempt_filter: AttemptFilter
     ) -> Found[Attempt]:
+        """Return a page of those attempts that fit the filter."""
         low, high = cut.between(*attempt_filter.message.span(ATTEMPT))
         in_span = (attempt for attempt in attempts if low < attempt.id < high)
         ordered = sorted(in_span, key=lambda attempt: attempt.id, reverse=not cut.upwards)
@@ -165,6 +167,7 @@ class MemoryListing(RecordsByKind):
 
 
 def _page(entries: Iterable[Entry], key: Callable[[Entry], str], cut: Cut) -> Found[Entry]:
+    """Return a page of records, sorted by a key."""
     low, high = cut.between(FIRST, LAST)
     in_span = (entry for entry in entries if low < key(entry) < high)
     return Found(cut.in_order(sorted(in_span, key=key, reverse=not cut.upwards)))

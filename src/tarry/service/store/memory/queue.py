@@ -97,6 +97,7 @@ class MemoryQueue:
         return not_replaced
 
     def _stream(self, lane: Lane, want: Want, now: float) -> Iterator[Due]:
+        """Yield the deliveries of one stream of a lane, in the stream's order."""
         match want.stream:
             case Stream.READY:
                 rows = lane.ready_between(want.after, want.before)
@@ -118,6 +119,7 @@ class MemoryQueue:
         return (self._due(delivery, want.stream) for delivery in rows)
 
     def _due(self, delivery: Delivery, stream: Stream) -> Due:
+        """Return a delivery as the dispatcher gets it, with its message's payload."""
         message = self._data.messages[delivery.message]
         return Due(
             lane=delivery.lane,
@@ -135,6 +137,7 @@ class MemoryQueue:
         )
 
     def _resend(self, lane: Lane, resend: str) -> Due:
+        """Return a requested resend as the dispatcher gets it, with its message's payload."""
         message = self._data.messages[lane.resends[resend]]
         return Due(
             lane=lane.number,
@@ -149,6 +152,7 @@ class MemoryQueue:
         )
 
     def _settle(self, settlement: Settlement | Resent, leases: Sequence[Lease]) -> bool:
+        """Save an outcome if its lease is held and it fits the delivery; return whether it does."""
         lane = self._data.held(settlement.lane, leases, epoch=settlement.epoch)
         if lane is None:
             return False
@@ -182,6 +186,7 @@ class MemoryQueue:
         self._data.deliver(lane, resent.delivery(lane.added + 1))
 
     def _change(self, lane: Lane, change: Change) -> None:
+        """Save what changed of a lane: its record, the endpoint's standing, and notices."""
         if change.known is not None:
             lane.known = change.known
         if change.standing is not None and not lane.deleted:
@@ -197,6 +202,7 @@ def ended(delivery: Delivery, state: State, reason: Reason, now: float) -> Deliv
 
 
 def _settled(delivery: Delivery, settlement: Settlement) -> Delivery:
+    """Return the delivery with its new state."""
     return replace(
         delivery,
         state=settlement.state,

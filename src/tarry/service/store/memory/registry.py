@@ -72,6 +72,7 @@ class MemoryRegistry(RecordsByKind):
         raise NotFound("key", "...")
 
     async def _change_key(self, environment: str, key: str, change: Callable[[Key], Key]) -> Key:
+        """Apply `change` to a stored key; only its expiry and revocation are saved."""
         stored = self._data.api_keys.get(key)
         if stored is None or stored.environment != environment:
             raise NotFound("key", key)
@@ -123,7 +124,7 @@ class MemoryRegistry(RecordsByKind):
 
     async def end_claim(self, claim: Claim, end: ClaimEnd) -> None:
         """End a claim, if this holder still has it and it has no answer."""
-        claimed_key, stored = (claim.environment, claim.key), self._held(claim)
+        claimed_key, stored = (claim.environment, claim.key), self._unanswered_claim(claim)
         if stored is None:
             return
         match end:
@@ -142,7 +143,8 @@ class MemoryRegistry(RecordsByKind):
         """Mark notices as sent."""
         self._data.sent.update(self._data.notices.keys() & set(notices))
 
-    def _held(self, claim: Claim) -> Claim | None:
+    def _unanswered_claim(self, claim: Claim) -> Claim | None:
+        """Return the stored claim if its holder still has it and has not answered it."""
         stored = self._data.claims.get((claim.environment, claim.key))
         is_held = stored is not None and stored.holder == claim.holder and stored.status is None
         return stored if is_held else None

@@ -51,6 +51,7 @@ class MemoryTasks(RecordsByKind):
         return result
 
     async def _task(self, environment: str, task: str) -> Task:
+        """Return the environment's task; NotFound if it has none with this id."""
         stored = self._data.tasks.get(task)
         if stored is None or stored.environment != environment:
             raise NotFound("task", task)
@@ -117,9 +118,11 @@ class MemoryTasks(RecordsByKind):
         return sorted(tasks, key=_order)
 
     def _holds(self, task: Task, lease: Lease) -> bool:
+        """Return whether a lease is valid and is for the task's shard."""
         return lease.shard == shard_of(task.application) and self._data.holds(lease)
 
     def _steps(self, task: Task, now: float) -> Iterator[Step]:
+        """Yield the changes that remain of a task, each with the cursor after it."""
         match task.work:
             case Work.RECOVER:
                 failed = (
@@ -155,6 +158,7 @@ class MemoryTasks(RecordsByKind):
                 yield delivery
 
     def _messages(self, task: Task) -> Iterator[Message]:
+        """Yield the application's messages that the task has not passed yet, oldest first."""
         for message in sorted(self._data.messages.values(), key=_position):
             is_next = message.application == task.application and _position(message) > task.place
             if is_next and _is_in_range(task, message):
@@ -167,6 +171,7 @@ class MemoryTasks(RecordsByKind):
                 yield message
 
     def _replay_steps(self, task: Task, now: float) -> Iterator[Step]:
+        """Yield a replay's changes: deliveries made ready again, or created if missing."""
         lane = self._data.lanes[task.lane]
         seq = lane.added
         for message in self._sendable(task, now):
@@ -180,10 +185,12 @@ class MemoryTasks(RecordsByKind):
                 yield _cursor_after(message), _new_delivery(lane, seq, message, now)
 
     def _delivery_in(self, lane: Lane, message: Message) -> Delivery | None:
+        """Return a message's delivery in a lane; None if there is none."""
         positions = self._data.positions.get(message.id, ())
         return next((lane.deliveries[seq] for holder, seq in positions if holder is lane), None)
 
     def _so_far(self, lane: Lane, message: Message) -> SoFar:
+        """Return how far a message's delivery in a lane has come, to compare with a filter."""
         delivery = self._delivery_in(lane, message)
         attempts = self._data.attempts.get(message.id, ())
         in_lane = (attempt for attempt in attempts if attempt.lane == lane.number)
@@ -192,6 +199,7 @@ class MemoryTasks(RecordsByKind):
         return SoFar(None if delivery is None else delivery.state, status_class)
 
     def _apply(self, changed: Delivery | Message) -> None:
+        """Save a delivery or message that a task changed; wake the lane of a live delivery."""
         if isinstance(changed, Message):
             self._data.messages[changed.id] = changed
             return
@@ -201,7 +209,7 @@ class MemoryTasks(RecordsByKind):
         else:
             self._data.deliver(lane, changed)
         if changed.state in LIVE:
-            self._data.stir(lane)
+            self._data.wake_if_resting(lane)
 
 
 def _order(task: Task) -> tuple[float, str]:
@@ -221,15 +229,18 @@ def _is_in_range(task: Task, message: Message) -> bool:
 
 
 def _new_delivery(lane: Lane, seq: int, message: Message, now: float) -> Delivery:
+    """Return a delivery, ready to send, of a message that had none in this lane."""
     delivery = Delivery(lane=lane.number, seq=seq, message=message.id, accepted_at=now)
     return _ready_again(delivery, now)
 
 
 def _discarded(delivery: Delivery, now: float) -> Delivery:
+    """Return a delivery as discarded."""
     return ended(delivery, State.DISCARDED, Reason.DISCARDED, now)
 
 
 def _ready_again(delivery: Delivery, now: float) -> Delivery:
+    """Return the delivery as ready, without what earlier attempts left behind."""
     return replace(
         delivery,
         state=State.READY,

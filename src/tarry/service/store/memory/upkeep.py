@@ -41,6 +41,7 @@ class MemoryUpkeep:
         """Do nothing: there is nothing to close."""
 
     def _ended(self, accepted_before: float | None) -> Iterator[Message]:
+        """Yield the old messages that have no live delivery."""
         if accepted_before is None:
             return
         for message in self._data.messages.values():
@@ -60,6 +61,7 @@ class MemoryUpkeep:
                 yield message
 
     def _forget(self, message: Message) -> int:
+        """Remove a message with its deliveries and attempts; return how many rows that were."""
         data = self._data
         positions = data.positions.pop(message.id, [])
         for lane, seq in positions:
@@ -72,6 +74,7 @@ class MemoryUpkeep:
         return 1 + len(positions) + len(attempts)
 
     def _forget_keys(self, before: float | None, limit: int) -> int:
+        """Remove old idempotency keys of messages, `limit` at most; return how many."""
         messages, keys = self._data.messages, self._data.keys
         old = (
             key
@@ -84,6 +87,7 @@ class MemoryUpkeep:
         return len(removed)
 
     def _forget_tasks(self, before: float | None, limit: int) -> int:
+        """Remove tasks that finished long ago, `limit` at most; return how many."""
         tasks = self._data.tasks
         old = (
             task.id
@@ -96,6 +100,7 @@ class MemoryUpkeep:
         return len(removed)
 
     def _forget_notices(self, before: float | None, limit: int) -> int:
+        """Remove old notices, `limit` at most; return how many."""
         notices = self._data.notices.values()
         old = (notice.id for notice in notices if before is not None and notice.at < before)
         removed = list(islice(old, limit))
@@ -105,6 +110,7 @@ class MemoryUpkeep:
         return len(removed)
 
     def _forget_claims(self, before: float | None, limit: int) -> int:
+        """Remove old claims of requests, `limit` at most; return how many."""
         claims = self._data.claims
         old = (
             claimed_key
@@ -117,6 +123,7 @@ class MemoryUpkeep:
         return len(removed)
 
     def _forget_portal_keys(self, before: float | None, limit: int) -> int:
+        """Remove portal keys that ended long ago, `limit` at most; return how many."""
         keys = self._data.api_keys
         old = (
             key.id

@@ -94,12 +94,12 @@ class PostgresStore(
     async def _expunge_message(self, application: str, message: str) -> None:
         """Delete a message's payload."""
 
-        async def forget(connection: Connection) -> None:
+        async def delete_payload(connection: Connection) -> None:
             if not await connection.fetch(SQL["expunge"], application, message):
                 raise NotFound("message", message)
             hit("expunge.before")
 
-        await self._database.run(forget)
+        await self._database.run(delete_payload)
         hit("expunge.after")
 
     async def close(self) -> None:
@@ -109,11 +109,13 @@ class PostgresStore(
         await self._database.close()
 
     async def _accept(self, messages: Sequence[NewMessage]) -> list[Result]:
-        async def keep(connection: Connection) -> list[Result]:
+        """Accept messages in one transaction; return the result of each."""
+
+        async def decide_and_save(connection: Connection) -> list[Result]:
             results = await accept(connection, self._routes, messages)
             hit("add.before")
             return results
 
-        results = await self._database.run(keep)
+        results = await self._database.run(decide_and_save)
         hit("add.after")
         return results

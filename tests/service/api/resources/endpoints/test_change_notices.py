@@ -77,7 +77,7 @@ async def test_a_change_and_its_news_are_one_commit(
     def broken(*_: object) -> str:
         raise RuntimeError("there are no words for this")
 
-    monkeypatch.setattr(change_notices, "_turned", broken)
+    monkeypatch.setattr(change_notices, "_kind_of_standing_change", broken)
     answer = await client.patch(f"{PATH}/{new['id']}", json={"description": "changed"})
     assert answer.status_code == 500
     assert (await client.get(f"{PATH}/{new['id']}")).json()["description"] == ""

@@ -10,8 +10,8 @@ from tarry.service.api.resources.event_types.schema_weight import (
     MOST_DEPTH,
     MOST_WEIGHT,
     TooHeavyError,
-    alike,
-    values,
+    count_alike,
+    count_values,
     weigh,
 )
 
@@ -112,8 +112,8 @@ def test_references_that_are_very_long_in_a_row_are_refused() -> None:
 
 
 def test_values_are_counted_with_their_names() -> None:
-    assert values({"a": [1, {"b": None}], "c": "text"}) == 9
-    assert values(None) == 1
+    assert count_values({"a": [1, {"b": None}], "c": "text"}) == 9
+    assert count_values(None) == 1
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_values_are_counted_with_their_names() -> None:
     ],
 )
 def test_large_numbers_look_alike(payload: object, pairs: int) -> None:
-    assert alike(payload) == pairs
+    assert count_alike(payload) == pairs
 
 
 # --- What is light enough costs no more than it weighs ------------------------------------------
@@ -204,7 +204,7 @@ def test_what_is_light_enough_is_asked_no_more_than_it_weighs(schema: dict[str, 
     validator = jsonschema_rs.Draft202012Validator(schema, keywords={"x": Counted})
     Counted.evaluated = 0
     validator.is_valid(value)
-    assert Counted.evaluated <= weight * values(value)
+    assert Counted.evaluated <= weight * count_values(value)
 
 
 @pytest.mark.parametrize(("schema", "least"), [(doubling(8), 256), (closed(8), 10_000)])
@@ -215,4 +215,4 @@ def test_what_multiplies_is_within_its_weight(
     value = {} if least == 256 else dict.fromkeys("abcdefghij", 1)
     Counted.evaluated = 0
     jsonschema_rs.Draft202012Validator(schema, keywords={"x": Counted}).is_valid(value)
-    assert least <= Counted.evaluated <= weigh(schema) * values(value)
+    assert least <= Counted.evaluated <= weigh(schema) * count_values(value)

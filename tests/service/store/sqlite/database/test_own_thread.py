@@ -5,13 +5,13 @@ from threading import Event
 
 import pytest
 
-from tarry.service.store.sqlite.database.own_thread import Unwanted, in_own_thread, never
+from tarry.service.store.sqlite.database.own_thread import IsUnwanted, in_own_thread, never
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_what_it_answers_and_raises_comes_back() -> None:
-    assert await in_own_thread(lambda unwanted: (7, unwanted())) == (7, False)
+    assert await in_own_thread(lambda is_unwanted: (7, is_unwanted())) == (7, False)
     with pytest.raises(ZeroDivisionError):
         await in_own_thread(lambda _: 1 // 0)
     assert not never()
@@ -20,9 +20,9 @@ async def test_what_it_answers_and_raises_comes_back() -> None:
 async def test_it_hears_that_nobody_waits_any_more() -> None:
     begun, heard = Event(), Event()
 
-    def work(unwanted: Unwanted) -> None:
+    def work(is_unwanted: IsUnwanted) -> None:
         begun.set()
-        while not unwanted():
+        while not is_unwanted():
             pass
         heard.set()
 

@@ -207,7 +207,7 @@ async def test_closing_does_what_was_handed_in_and_ends_the_thread() -> None:
 async def test_a_line_with_patience_is_idle_now_and_then() -> None:
     echo = Echo()
     echo.waits = 0.001
-    echo.stir()
+    echo.wake_thread()
     assert await asyncio.to_thread(echo.idled.wait, 10)
     await echo.close()
 

@@ -9,7 +9,7 @@ import pytest
 from tarry.errors import StoreError
 from tarry.service.store.kinds import Environment, Environments, Lanes
 from tarry.service.store.sqlite.database.connection import connect
-from tarry.service.store.sqlite.database.own_thread import Unwanted
+from tarry.service.store.sqlite.database.own_thread import IsUnwanted
 from tarry.service.store.sqlite.retention import backup
 from tarry.service.store.sqlite.retention.backup import COMPANIONS, back_up
 from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
@@ -88,9 +88,9 @@ async def test_two_who_back_up_to_one_place_at_once_keep_out_of_each_others_way(
 ) -> None:
     target, copy, begun = tmp_path / "backup.db", backup._copy, list[Path]()  # noqa: SLF001  before the name
 
-    def copy_beside_another(source: Path, part: Path, unwanted: Unwanted) -> None:
+    def copy_beside_another(source: Path, part: Path, is_unwanted: IsUnwanted) -> None:
         begun.append(part)
-        copy(source, part, unwanted)
+        copy(source, part, is_unwanted)
         if part is begun[0]:
             back_up(path, target)  # another one comes before this one has put its copy in place
             assert (health(target), part.exists()) == ("ok", True)

@@ -80,15 +80,15 @@ async def _filtered(call: Call, query: ApplicationQuery) -> Found[Application]:
 
 async def _passes(call: Call, query: ApplicationQuery, application: Application) -> bool:
     """Return whether an application passes the filters; read only as many endpoints as needed."""
-    empty, enabled, elsewhere = True, False, False
+    is_empty, is_enabled, is_elsewhere = True, False, False
     async for endpoint in all_endpoints(call, application):
-        empty = False
-        enabled = enabled or endpoint.standing not in DISABLED
-        elsewhere = elsewhere or urlsplit(endpoint.url).hostname not in PLAY_HOSTS
-        if enabled and elsewhere:
+        is_empty = False
+        is_enabled = is_enabled or endpoint.standing not in DISABLED
+        is_elsewhere = is_elsewhere or urlsplit(endpoint.url).hostname not in PLAY_HOSTS
+        if is_enabled and is_elsewhere:
             return True
-    if empty:
+    if is_empty:
         return not query.exclude_apps_with_no_endpoints
-    if not enabled and query.exclude_apps_with_disabled_endpoints:
+    if not is_enabled and query.exclude_apps_with_disabled_endpoints:
         return False
-    return elsewhere or not query.exclude_apps_with_svix_play_endpoints
+    return is_elsewhere or not query.exclude_apps_with_svix_play_endpoints

@@ -76,9 +76,9 @@ async def create(call: Call, body: ApplicationIn, query: CreateQuery) -> Reply[A
     new = new_application(call, body)
     uid = body.uid
     if not query.get_if_exists or uid is None:
-        return Reply(application_out(await _stored(call, new)), CREATED)
+        return Reply(application_out(await _store(call, new)), CREATED)
     reply = await create_or_find(
-        lambda: _stored(call, new),
+        lambda: _store(call, new),
         lambda: call.hooks.store.get(Applications(call.caller.environment), uid),
     )
     return Reply(application_out(reply.body), reply.status)
@@ -102,15 +102,15 @@ async def update(call: Call, body: ApplicationIn) -> Reply[ApplicationOut]:
         "metadata": described.metadata,
     }
 
-    async def change() -> ApplicationOut:
+    async def change_stored() -> ApplicationOut:
         return application_out(await changed(call, await call.application(), fields))
 
-    async def make() -> ApplicationOut:
+    async def create_new() -> ApplicationOut:
         if call.caller.application is not None:  # a key to one application cannot create others
             raise NotFound("application", known_as)
-        return application_out(await _stored(call, described))
+        return application_out(await _store(call, described))
 
-    return await change_or_create(change, make)
+    return await change_or_create(change_stored, create_new)
 
 
 @group.patch("/app/{app_id}", needs=Need.CHANGE)
@@ -157,10 +157,11 @@ async def on_the_fly(call: Call, body: ApplicationIn) -> Application:
         detail = f"it must be {call.names['app_id']!r}, as in the path"
         raise Invalid(["body", "application", "uid"], detail)
     new = new_application(call, body)
-    return (await create_or_find(lambda: _stored(call, new), call.application)).body
+    return (await create_or_find(lambda: _store(call, new), call.application)).body
 
 
-async def _stored(call: Call, new: Application) -> Application:
+async def _store(call: Call, new: Application) -> Application:
+    """Save a new application and return it."""
     await call.hooks.store.put(new)
     return new
 

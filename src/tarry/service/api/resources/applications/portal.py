@@ -61,13 +61,13 @@ class ExpireAllIn(Struct, rename="camel", kw_only=True):
 @group.post("/auth/app-portal-access/{app_id}", needs=Need.CHANGE, secret=True)
 async def app_portal_access(call: Call, body: PortalAccessIn) -> PortalAccessOut:
     """Create a portal token to one application, for the tenant's users."""
-    return await _let_in(call, body)
+    return await _create_access(call, body)
 
 
 @group.post("/auth/dashboard-access/{app_id}", needs=Need.CHANGE, secret=True)
 async def dashboard_access(call: Call) -> PortalAccessOut:
     """Create a portal token to one application (older path)."""
-    return await _let_in(call, PortalAccessIn())
+    return await _create_access(call, PortalAccessIn())
 
 
 @group.post("/auth/logout", needs=Need.LOOK, tenants=True)
@@ -94,7 +94,8 @@ async def expire_all(call: Call, body: ExpireAllIn) -> None:
     )
 
 
-async def _let_in(call: Call, body: PortalAccessIn) -> PortalAccessOut:
+async def _create_access(call: Call, body: PortalAccessIn) -> PortalAccessOut:
+    """Create a portal token for an application, and return it with the portal's URL."""
     application = await _application(call, body)
     scopes = _scopes(body)
     token, _ = await call.hooks.make_key(
@@ -119,6 +120,7 @@ async def _application(call: Call, body: PortalAccessIn) -> Application:
 
 
 def _scopes(body: PortalAccessIn) -> tuple[Scope, ...]:
+    """Return the scopes of a portal token; Invalid if a capability is unknown."""
     if body.capabilities is not None:
         for scope in body.capabilities:
             if scope not in _CAPABILITIES:

@@ -41,14 +41,14 @@ class QuotaOut(Struct, rename="camel"):
 @group.get(PATH)
 async def get(call: Call) -> QuotaOut:
     """Get an application's quota: the most deliveries that may wait."""
-    return _effective(call, await call.application())
+    return _quota_out(call, await call.application())
 
 
 @group.put(PATH, needs=Need.CHANGE)
 async def put(call: Call, body: QuotaIn) -> QuotaOut:
     """Set an application's quota; messages beyond it are refused with 429."""
     fields = {"most_waiting": body.most_waiting}
-    return _effective(call, await applications.changed(call, await call.application(), fields))
+    return _quota_out(call, await applications.changed(call, await call.application(), fields))
 
 
 @group.delete(PATH, needs=Need.CHANGE)
@@ -57,7 +57,8 @@ async def delete(call: Call) -> None:
     await applications.changed(call, await call.application(), {"most_waiting": None})
 
 
-def _effective(call: Call, application: Application) -> QuotaOut:
+def _quota_out(call: Call, application: Application) -> QuotaOut:
+    """Return the quota that applies: the application's own, else the service's."""
     if application.most_waiting is not None:
         return QuotaOut(Source.APPLICATION, application.most_waiting)
     return QuotaOut(Source.DEFAULT, call.hooks.settings.most_waiting)

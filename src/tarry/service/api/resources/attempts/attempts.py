@@ -100,32 +100,32 @@ async def list_by_endpoint(call: Call, query: ToEndpointQuery) -> Page[AttemptOu
         return _empty_page()
     listed = await call.hooks.store.page(AttemptsTo(endpoint, attempt_filter), recent_cut(query))
 
-    def shown(pair: tuple[Attempt, Message]) -> AttemptOut:
+    def to_output(pair: tuple[Attempt, Message]) -> AttemptOut:
         attempt, message = pair
         shown_message = message_out(message, with_content=False) if query.with_msg else None
         return attempt_out(
             attempt, endpoint.id, with_content=query.with_content, message=shown_message
         )
 
-    return page(listed.entries, query, shown, _mark, left_at=listed.left_at)
+    return page(listed.entries, query, to_output, _mark, left_at=listed.left_at)
 
 
 @group.get("/app/{app_id}/attempt/msg/{msg_id}")
 async def list_by_msg(call: Call, query: OfMessageQuery) -> Page[AttemptOut]:
     """List the attempts at a message, newest first."""
-    return await _of_message(call, query, query.endpoint_id)
+    return await _page_of_message(call, query, query.endpoint_id)
 
 
 @group.get("/app/{app_id}/msg/{msg_id}/attempt", name="list-of-msg")
 async def list_of_message(call: Call, query: OfMessageQuery) -> Page[AttemptOut]:
     """List the attempts at a message, newest first (older path)."""
-    return await _of_message(call, query, query.endpoint_id)
+    return await _page_of_message(call, query, query.endpoint_id)
 
 
 @group.get("/app/{app_id}/msg/{msg_id}/endpoint/{endpoint_id}/attempt", name="list-of-delivery")
 async def list_of_delivery(call: Call, query: OfMessageQuery) -> Page[AttemptOut]:
     """List the attempts to deliver a message to one endpoint, newest first."""
-    return await _of_message(call, query, call.name("endpoint_id", "endpoint"))
+    return await _page_of_message(call, query, call.name("endpoint_id", "endpoint"))
 
 
 @group.get("/app/{app_id}/msg/{msg_id}/attempt/{attempt_id}")
@@ -166,7 +166,10 @@ async def resend(call: Call) -> Empty:
     return Empty()
 
 
-async def _of_message(call: Call, query: OfMessageQuery, endpoint: str | None) -> Page[AttemptOut]:
+async def _page_of_message(
+    call: Call, query: OfMessageQuery, endpoint: str | None
+) -> Page[AttemptOut]:
+    """Return a page of the attempts of the message in the path."""
     application = await call.application()
     message = await call.message(application)
     lane: int | None = None

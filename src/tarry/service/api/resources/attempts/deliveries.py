@@ -77,7 +77,7 @@ async def list_attempted_messages(call: Call, query: AttemptedQuery) -> Page[End
     waiting = any(delivery.state in LIVE for _, delivery in listed.entries)
     lane = await lane_of(call, endpoint) if waiting else None
 
-    def shown(pair: tuple[Message, Delivery]) -> EndpointMessageOut:
+    def to_output(pair: tuple[Message, Delivery]) -> EndpointMessageOut:
         message, delivery = pair
         status = status_of(delivery, expanded=expanded)
         return EndpointMessageOut(
@@ -87,7 +87,7 @@ async def list_attempted_messages(call: Call, query: AttemptedQuery) -> Page[End
             next_attempt=_next(delivery, lane, call.now),
         )
 
-    return page(listed.entries, query, shown, lambda pair: pair[0].id, left_at=listed.left_at)
+    return page(listed.entries, query, to_output, lambda pair: pair[0].id, left_at=listed.left_at)
 
 
 @group.get("/app/{app_id}/msg/{msg_id}/endpoint")
@@ -113,7 +113,7 @@ async def list_attempted_destinations(
         if delivery.state in LIVE
     }
 
-    def shown(pair: tuple[Endpoint, Delivery]) -> MessageEndpointOut:
+    def to_output(pair: tuple[Endpoint, Delivery]) -> MessageEndpointOut:
         endpoint, delivery = pair
         status = status_of(delivery, expanded=query.expanded_statuses)
         return MessageEndpointOut(
@@ -123,7 +123,7 @@ async def list_attempted_destinations(
             next_attempt=_next(delivery, lanes.get(endpoint.id), call.now),
         )
 
-    return page(listed, query, shown, lambda pair: pair[0].id)
+    return page(listed, query, to_output, lambda pair: pair[0].id)
 
 
 def _next(

@@ -142,6 +142,7 @@ def _is_enough(query: UndeliveredQuery, row: LaneRow, *, fits: bool) -> bool:
 
 
 def _fits(query: UndeliveredQuery, delivery_out: UndeliveredOut) -> bool:
+    """Return whether a delivery has the state and the reason that the query asks for."""
     has_state = (
         delivery_out.state in LIVE
         if query.state == "live"
@@ -153,6 +154,7 @@ def _fits(query: UndeliveredQuery, delivery_out: UndeliveredOut) -> bool:
 def _undelivered_out(
     endpoint: Endpoint, delivery: Delivery, row: LaneRow, origins: list[bytes], *, now: float
 ) -> UndeliveredOut:
+    """Return a delivery as the API shows it, with the reason why it waits."""
     reason, goes_at = delivery.reason, None
     if delivery.state in LIVE:
         reason, goes_at = waits(delivery, row, now=now, origins=origins)

@@ -140,7 +140,7 @@ def whole(body: EndpointUpdate, stored: Standing = Standing.ENABLED) -> Endpoint
         "channels": _once(body.channels),
         "rate": None if rate is None else float(rate),
         "metadata": body.metadata or {},
-        **_own(body),
+        **_fields_of_tarry(body),
         **_standing(body.standing, stored, disabled=_disabled(body, stored)),
     }
     return cast("EndpointFields", fields)  # the keys are its fields
@@ -158,7 +158,7 @@ def part(body: EndpointPatch, stored: Standing) -> EndpointFields:
         "metadata": {} if body.metadata is None else body.metadata,
     }
     changes = {name: value for name, value in fields.items() if value is not UNSET}
-    changes |= _own(body) | _standing(body.standing, stored, disabled=body.disabled)
+    changes |= _fields_of_tarry(body) | _standing(body.standing, stored, disabled=body.disabled)
     return cast("EndpointFields", changes)  # the keys are its fields
 
 
@@ -192,7 +192,8 @@ def _once(names: list[str] | UnsetType | None) -> tuple[str, ...] | UnsetType | 
     return tuple(dict.fromkeys(names)) if isinstance(names, list) else names
 
 
-def _own(body: Own) -> dict[str, Any]:
+def _fields_of_tarry(body: Own) -> dict[str, Any]:
+    """Return the fields in a body that only tarry has, as far as they are given."""
     fields = {"concurrency": body.concurrency, "fifo": body.fifo, "blocking": body.blocking}
     return {name: value for name, value in fields.items() if value is not UNSET}
 

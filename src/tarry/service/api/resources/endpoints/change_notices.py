@@ -30,11 +30,11 @@ async def hooks_with_notices(
     if operational.is_hidden(application.environment) or not await _listens(call):
         return call.hooks
 
-    def noted(before: Endpoint | None, after: Endpoint) -> Sequence[Notice]:
-        kinds = (kind, _turned(before, after))
-        gone = after.standing is Standing.DELETED
-        uid = before.uid if gone and before is not None else after.uid
-        by = {"trigger": "manual"}  # only said of `disabled`: other kinds are always manual
+    def notices_of_change(before: Endpoint | None, after: Endpoint) -> Sequence[Notice]:
+        kinds = (kind, _kind_of_standing_change(before, after))
+        is_deleted = after.standing is Standing.DELETED
+        uid = before.uid if is_deleted and before is not None else after.uid
+        trigger = {"trigger": "manual"}  # only said of `disabled`: other kinds are always manual
         return [
             Notice(
                 id=notice_id,
@@ -43,7 +43,7 @@ async def hooks_with_notices(
                 kind=kind_of_notice,
                 facts={
                     "endpoint_uid": uid,
-                    **(by if kind_of_notice == "endpoint.disabled" else {}),
+                    **(trigger if kind_of_notice == "endpoint.disabled" else {}),
                 },
                 at=call.now,
             )
@@ -51,17 +51,17 @@ async def hooks_with_notices(
             if kind_of_notice is not None
         ]
 
-    return call.hooks.noting(noted)
+    return call.hooks.noting(notices_of_change)
 
 
-def _turned(before: Endpoint | None, after: Endpoint) -> str | None:
+def _kind_of_standing_change(before: Endpoint | None, after: Endpoint) -> str | None:
     """Return the kind of notice if a change enabled or disabled the endpoint."""
     if before is None or after.standing is Standing.DELETED:
         return None
-    was, disabled = before.standing in DISABLED, after.standing in DISABLED
-    if was == disabled:
+    was_disabled, is_disabled = before.standing in DISABLED, after.standing in DISABLED
+    if was_disabled == is_disabled:
         return None
-    return "endpoint.disabled" if disabled else "endpoint.enabled"
+    return "endpoint.disabled" if is_disabled else "endpoint.enabled"
 
 
 async def _listens(call: Call) -> bool:

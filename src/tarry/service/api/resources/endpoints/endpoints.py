@@ -64,10 +64,10 @@ async def update(call: Call, body: EndpointUpdate) -> Reply[EndpointOut]:
     """Replace an endpoint's settings, or create it if it does not exist."""
     application = await call.application()
     try:
-        has = (await call.endpoint(application)).event_types
+        stored_types = (await call.endpoint(application)).event_types
     except NotFound:
-        has = None
-    await check_types(call, body.types, has)
+        stored_types = None
+    await check_types(call, body.types, stored_types)
     return await put(call, application, body)
 
 
@@ -91,8 +91,8 @@ async def delete(call: Call) -> None:
 
 async def listed(call: Call, application: Application, query: EndpointQuery) -> Page[EndpointOut]:
     """Return a page of an application's endpoints."""
-    wanted = cut(query, descending=True)
-    endpoints = (await call.hooks.store.page(Endpoints(application.id), wanted)).entries
+    page_cut = cut(query, descending=True)
+    endpoints = (await call.hooks.store.page(Endpoints(application.id), page_cut)).entries
     return page(endpoints, query, endpoint_out, lambda endpoint: endpoint.id)
 
 
@@ -112,7 +112,7 @@ async def put(call: Call, application: Application, body: EndpointUpdate) -> Rep
     name = call.name("endpoint_id", "endpoint")
     check_url(call, body.url)
 
-    async def change() -> EndpointOut:
+    async def change_stored() -> EndpointOut:
         stored = await call.hooks.store.get(Endpoints(application.id), name)
         if body.secret is not None:  # not used, but a wrong one must not be accepted
             check_secret(prefixed(body.secret))
@@ -120,10 +120,10 @@ async def put(call: Call, application: Application, body: EndpointUpdate) -> Rep
         fields = whole(body, stored.standing)
         return endpoint_out(await hooks.change_endpoint(stored, url=body.url, **fields))
 
-    async def make() -> EndpointOut:
+    async def create_new() -> EndpointOut:
         return endpoint_out(await added(call, application, body))
 
-    return await change_or_create(change, make)
+    return await change_or_create(change_stored, create_new)
 
 
 async def removed(call: Call, application: Application) -> None:
@@ -143,21 +143,21 @@ def check_url(call: Call, url: str) -> str:
 
 
 async def check_types(
-    call: Call, names: Iterable[str] | None, has: Iterable[str] | None = None
+    call: Call, names: Iterable[str] | None, stored_types: Iterable[str] | None = None
 ) -> None:
     """Refuse event types that do not exist: the endpoint would never get such a message.
 
-    Event types that the endpoint already `has` may stay, even if they were archived or deleted.
+    Event types in `stored_types` may stay, even if they were archived or deleted.
     """
     new = dict.fromkeys(names or ())
-    for name in has or ():
+    for name in stored_types or ():
         new.pop(name, None)
     # One query at a time: a thousand at once would delay all other requests.
     missing = [name for name in new if not await _exists(call, name)]
     if missing:
         detail = f"these types of events are not there: {', '.join(missing)}"
-        how = "make them first: POST /api/v1/event-type, or `tarry event-type create`"
-        raise Invalid(["body", "eventTypes"], f"{detail}; {how}")
+        hint = "make them first: POST /api/v1/event-type, or `tarry event-type create`"
+        raise Invalid(["body", "eventTypes"], f"{detail}; {hint}")
 
 
 async def _exists(call: Call, event_type: str) -> bool:

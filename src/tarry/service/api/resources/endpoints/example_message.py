@@ -52,6 +52,7 @@ async def send_example(call: Call, body: ExampleIn) -> MessageOut:
 
 
 async def _payload(call: Call, body: ExampleIn) -> bytes:
+    """Return the payload to send: the body's, the ping, or the event type's example."""
     if body.payload is not None:
         if not call.may(Need.SEND):
             detail = "this key may send the examples that are there, but none of its own"

@@ -69,9 +69,9 @@ async def patch_headers(call: Call, body: HeadersPatch) -> None:
     """Set or remove some of the headers that are added to every request to an endpoint."""
     application = await call.application()
     stored = await call.endpoint(application)
-    gone = dict.fromkeys(body.delete_headers or ())
+    deleted = dict.fromkeys(body.delete_headers or ())
     hooks = await hooks_with_notices(call, application, "endpoint.updated")
-    await hooks.patch_headers(stored, {**(body.headers or {}), **gone})
+    await hooks.patch_headers(stored, {**(body.headers or {}), **deleted})
 
 
 async def put(call: Call, application: Application, body: HeadersIn) -> None:

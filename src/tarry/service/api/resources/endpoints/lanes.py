@@ -103,6 +103,7 @@ async def get(call: Call) -> LaneOut:
 
 
 async def _lane_out(call: Call, endpoint: Endpoint) -> LaneOut:
+    """Return the state of an endpoint's lane as the API shows it."""
     row, origins = await lane_of(call, endpoint)
     ahead = outlook(row, now=call.now, origins=origins)
     is_tenant = call.caller.application is not None  # who must not learn about others at its host
@@ -191,6 +192,7 @@ async def vocabulary(call: Call) -> VocabularyOut:  # noqa: ARG001  every operat
 
 
 def _fields(name: str, words: Words) -> dict[str, Any]:
+    """Return a state or reason with its words, as the vocabulary shows it."""
     return {"name": str(name), **asdict(words), "ended_by": words.ended_by or None}
 
 

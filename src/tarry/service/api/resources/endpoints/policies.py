@@ -130,6 +130,7 @@ def _checked(body: Document) -> str:
 async def _effective(
     call: Call, application: Application | None = None, endpoint: Endpoint | None = None
 ) -> PolicyOut:
+    """Return the policy that applies: the endpoint's, application's, environment's or default."""
     documents = {
         Source.ENDPOINT: None if endpoint is None else endpoint.policy,
         Source.APPLICATION: None if application is None else application.policy,
@@ -139,9 +140,10 @@ async def _effective(
     }
     for source, document in documents.items():
         if document is not None:
-            return _shown(source, read_policy(document))
-    return _shown(Source.DEFAULT, call.hooks.settings.policy)
+            return _policy_out(source, read_policy(document))
+    return _policy_out(Source.DEFAULT, call.hooks.settings.policy)
 
 
-def _shown(source: Source, policy: Policy) -> PolicyOut:
+def _policy_out(source: Source, policy: Policy) -> PolicyOut:
+    """Return a policy as a response shows it, with where it comes from."""
     return PolicyOut(source, to_dict(policy))

@@ -11,7 +11,7 @@ from tarry.service.api.http.times import Instant, seconds
 from tarry.service.api.resources.attempts.statuses import MessageStatus, StatusClass
 from tarry.service.api.resources.call import Call
 from tarry.service.api.resources.endpoints.stats import CLOCK_SLACK, DAY
-from tarry.service.api.resources.environment.tasks import TaskStarted, started
+from tarry.service.api.resources.environment.tasks import TaskStarted, task_started
 from tarry.service.api.resources.messages.bodies import Channel, Name, Tag
 from tarry.service.model.listing import MessageFilter
 from tarry.service.model.replay import Fate, ReplayFilter
@@ -52,7 +52,7 @@ async def recover(call: Call, body: SpanIn) -> TaskStarted:
     """
     since, until = _span(call, body)
     endpoint = await call.endpoint(await call.application())
-    return started(await call.hooks.recover(endpoint, since=since, until=until))
+    return task_started(await call.hooks.recover(endpoint, since=since, until=until))
 
 
 @group.post(PATH + "/replay-missing", needs=Need.ATTEMPTS, status=ACCEPTED)
@@ -60,7 +60,7 @@ async def replay_missing(call: Call, body: SpanIn) -> TaskStarted:
     """Deliver the messages of a period that were never sent to this endpoint."""
     since, until = _span(call, body)
     endpoint = await call.endpoint(await call.application())
-    return started(await call.hooks.replay_missing(endpoint, since=since, until=until))
+    return task_started(await call.hooks.replay_missing(endpoint, since=since, until=until))
 
 
 @group.post(PATH + "/bulk-replay", needs=Need.ATTEMPTS, status=ACCEPTED)
@@ -71,14 +71,15 @@ async def bulk_replay(call: Call, body: BulkReplayIn) -> TaskStarted:
     types = None if body.event_types is None else tuple(body.event_types)
     replay_filter = ReplayFilter(
         message=MessageFilter(event_types=types, channel=body.channel, tag=body.tag),
-        fate=_fate(body.status),
+        fate=_fate_of_status(body.status),
         status_class=None if body.status_code_class is None else int(body.status_code_class),
     )
     task = await call.hooks.bulk_replay(endpoint, replay_filter, since=since, until=until)
-    return started(task)
+    return task_started(task)
 
 
 def _span(call: Call, body: SpanIn) -> tuple[float, float | None]:
+    """Return the period in the body; Invalid if it is too long."""
     since, until = seconds(body.since) or 0.0, seconds(body.until)
     end = call.now if until is None else until
     if end - since > LONGEST_PERIOD + CLOCK_SLACK:
@@ -94,9 +95,10 @@ _FATES = {
 }
 
 
-def _fate(status: MessageStatus | None) -> Fate | None:
+def _fate_of_status(status: MessageStatus | None) -> Fate | None:
+    """Return the fate of deliveries to select for a status in the body."""
     if status is None:
         return None
     if status not in _FATES:
-        raise Invalid(["body", "status"], "what was canceled is not sent any more")
+        raise Invalid(["body", "status"], "canceled messages are not sent any more")
     return _FATES[status]

@@ -58,7 +58,7 @@ async def get_stats(call: Call, query: StatsQuery) -> StatsOut:
     counts = await call.hooks.store.count_deliveries(endpoint, since=since, until=until)
 
     def count(*states: State, tried: tuple[bool, ...] = (False, True)) -> int:
-        return sum(counts.get((state, was), 0) for state in states for was in tried)
+        return sum(counts.get((state, was_tried), 0) for state in states for was_tried in tried)
 
     return StatsOut(
         success=count(State.DELIVERED),

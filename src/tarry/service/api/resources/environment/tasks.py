@@ -87,24 +87,26 @@ async def list_tasks(call: Call, query: TaskQuery) -> Page[TaskOut]:
 
 async def _matching(call: Call, query: TaskQuery) -> list[Task]:
     """Read tasks from the store until enough of them match the query for one page."""
-    part, matching = cut(query, descending=True), list[Task]()
+    page_cut, matching = cut(query, descending=True), list[Task]()
     work = None if query.task is None else WORKS.get(query.task)
     if query.task is not None and work is None:
         return []
     finished = None if query.status is None else query.status is not TaskStatus.RUNNING
-    mark, is_more = part.mark, True
-    while is_more and len(matching) < part.limit:
+    mark, is_more = page_cut.mark, True
+    while is_more and len(matching) < page_cut.limit:
         piece = (
             await call.hooks.store.page(
                 Tasks(call.caller.environment, work=work, finished=finished),
-                replace(part, limit=MOST_PER_PAGE, mark=mark),
+                replace(page_cut, limit=MOST_PER_PAGE, mark=mark),
             )
         ).entries
-        fitting = [task for task in piece if query.fits(task)]
-        matching = [*fitting, *matching] if part.back else [*matching, *fitting]
+        matching_in_piece = [task for task in piece if query.fits(task)]
+        matching = (
+            [*matching_in_piece, *matching] if page_cut.back else [*matching, *matching_in_piece]
+        )
         is_more = len(piece) == MOST_PER_PAGE
-        mark = piece[0 if part.back else -1].id if piece else mark
-    return matching[-part.limit :] if part.back else matching[: part.limit]
+        mark = piece[0 if page_cut.back else -1].id if piece else mark
+    return matching[-page_cut.limit :] if page_cut.back else matching[: page_cut.limit]
 
 
 @group.get("/background-task/{task_id}")
@@ -117,7 +119,7 @@ async def get(call: Call) -> TaskOut:
     return task_out(task)
 
 
-def started(task: Task) -> TaskStarted:
+def task_started(task: Task) -> TaskStarted:
     """Return the response to a request that started a task."""
     return TaskStarted(
         id=task.id,

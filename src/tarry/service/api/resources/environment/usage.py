@@ -10,7 +10,7 @@ from tarry.service.api.http.operation import Group
 from tarry.service.api.http.problem import Invalid
 from tarry.service.api.http.times import Instant, seconds
 from tarry.service.api.resources.call import Call
-from tarry.service.api.resources.environment.tasks import TaskStarted, started
+from tarry.service.api.resources.environment.tasks import TaskStarted, task_started
 from tarry.service.api.resources.messages.bodies import Name
 from tarry.service.dispatch.upkeep.statistics import APPLICATIONS
 from tarry.service.model import ids
@@ -46,20 +46,20 @@ async def aggregate_app_stats(call: Call, body: UsageIn) -> UsageOut:
     since, until = seconds(body.since) or 0.0, seconds(body.until) or 0.0
     if until < since:
         raise Invalid(["body", "until"], "it must not be before `since`")
-    application_ids, unresolved = await _resolved(call, body.app_ids)
-    task = await _started(
+    application_ids, unresolved = await _resolve_ids(call, body.app_ids)
+    task = await _start_task(
         call,
         Work.APP_STATS,
         since=since,
         until=until,
         data={} if application_ids is None else {APPLICATIONS: application_ids},
     )
-    outcome = started(task)
+    response = task_started(task)
     return UsageOut(
-        id=outcome.id,
-        status=outcome.status,
-        task=outcome.task,
-        updated_at=outcome.updated_at,
+        id=response.id,
+        status=response.status,
+        task=response.task,
+        updated_at=response.updated_at,
         unresolved_app_ids=unresolved,
     )
 
@@ -71,10 +71,10 @@ async def aggregate_event_types(call: Call) -> TaskStarted:
     When the task has finished, its `data` has `event_types`: the `appId`,
     `explicitlySubscribedEventTypes` and `hasCatchAllEndpoint` of each application.
     """
-    return started(await _started(call, Work.EVENT_TYPE_STATS))
+    return task_started(await _start_task(call, Work.EVENT_TYPE_STATS))
 
 
-async def _resolved(call: Call, names: list[str] | None) -> tuple[list[str] | None, list[str]]:
+async def _resolve_ids(call: Call, names: list[str] | None) -> tuple[list[str] | None, list[str]]:
     """Return the ids of the named applications (None for all), and the names that do not exist."""
     if names is None:
         return None, []
@@ -91,7 +91,7 @@ async def _resolved(call: Call, names: list[str] | None) -> tuple[list[str] | No
     return list(application_ids), unresolved
 
 
-async def _started(call: Call, work: Work, **values: Any) -> Task:  # noqa: ANN401  the fields of a task
+async def _start_task(call: Call, work: Work, **values: Any) -> Task:  # noqa: ANN401  the fields of a task
     """Store a task and return it."""
     task = Task(
         id=call.new_id(ids.TASK),

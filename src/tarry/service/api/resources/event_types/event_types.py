@@ -136,12 +136,12 @@ async def list_event_types(call: Call, query: EventTypeQuery) -> Page[EventTypeO
     """List event types by name; `with_content` includes their schemas."""
     event_types = await _visible(call, cut(query), archived=query.include_archived)
 
-    def shown(event_type: EventType) -> EventTypeOut:
+    def to_output(event_type: EventType) -> EventTypeOut:
         return event_type_out(
             event_type if query.with_content else replace(event_type, schemas=None)
         )
 
-    return page(event_types, query, shown, lambda event_type: event_type.name)
+    return page(event_types, query, to_output, lambda event_type: event_type.name)
 
 
 @group.post(LIST_PATH, needs=Need.CHANGE, status=CREATED)
@@ -170,17 +170,17 @@ async def update(call: Call, body: EventTypeUpdate) -> Reply[EventTypeOut]:
     """Replace an event type, or create it if it does not exist."""
     name, fields = _name(call), body.fields()
 
-    async def change() -> EventTypeOut:
+    async def change_stored() -> EventTypeOut:
         return event_type_out(
             await _changed(call, name, lambda stored: _with_fields(stored, fields, call.now))
         )
 
-    async def make() -> EventTypeOut:
+    async def create_new() -> EventTypeOut:
         new = _new(call, name, body)
         await _added(call, new)
         return event_type_out(new)
 
-    return await change_or_create(change, make)
+    return await change_or_create(change_stored, create_new)
 
 
 @group.patch(PATH, needs=Need.CHANGE)
@@ -272,6 +272,7 @@ def _name(call: Call) -> str:
 
 
 def _new(call: Call, name: str, body: EventTypeUpdate) -> EventType:
+    """Return a new event type with the body's fields."""
     new = EventType(
         environment=call.caller.environment,
         name=name,
@@ -283,6 +284,7 @@ def _new(call: Call, name: str, body: EventTypeUpdate) -> EventType:
 
 
 def _with_fields(stored: EventType, fields: dict[str, object], now: float) -> EventType:
+    """Return an event type with these fields; its schemas are checked if they are used."""
     changed = replace(stored, updated_at=now, **fields)
     if changed.validates and changed.schemas is not None and not fields.keys().isdisjoint(_CHECKED):
         check_weight(changed.schemas)
@@ -290,6 +292,7 @@ def _with_fields(stored: EventType, fields: dict[str, object], now: float) -> Ev
 
 
 def _unarchived(stored: EventType, new: EventType) -> EventType:
+    """Return the new event type in place of an archived one; Conflict if that is in use."""
     if not stored.archived and stored != new:  # equal: this same request created it
         raise Conflict(KIND, stored.name)
     return replace(new, created_at=stored.created_at)

@@ -18,16 +18,23 @@ _EXACT, _LARGEST = 2**53, 2**1000
 """Integers of at least `_EXACT` may share a float with other integers. All integers of at least
 `_LARGEST` count as alike, because the largest ones have no float at all."""
 _REFERENCES = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
-_NAMED = frozenset({"properties", "patternProperties", "dependentSchemas", "dependencies"})
+_SCHEMAS_BY_NAME = frozenset(
+    {"properties", "patternProperties", "dependentSchemas", "dependencies"}
+)
 """Keywords whose values are schemas by names that the schema's author chose."""
 _DATA = frozenset({"const", "enum", "required", "dependentRequired"})
-_FREE = frozenset(
+_COST_NOTHING = frozenset(
     {"$defs", "definitions", "default", "examples", "example", "title", "description", "$comment"}
 )
 """Keywords that cost nothing, unless a reference points into them."""
-_SEEN_AGAIN = frozenset({"unevaluatedProperties", "unevaluatedItems"})
+_EVALUATE_SIBLINGS = frozenset({"unevaluatedProperties", "unevaluatedItems"})
 """Keywords that make the validator evaluate their sibling keywords again, at each level."""
-_BELOW = _SEEN_AGAIN | {"properties", "additionalProperties", "items", "prefixItems"}
+_NOT_EVALUATED_AGAIN = _EVALUATE_SIBLINGS | {
+    "properties",
+    "additionalProperties",
+    "items",
+    "prefixItems",
+}
 """The siblings that are not evaluated again: they name their properties and items directly."""
 
 Weight = tuple[int, int]
@@ -41,7 +48,7 @@ class TooHeavyError(ValueError):
 def weigh(schema: Any) -> int:  # noqa: ANN401  any JSON
     """Return the weight of a schema; TooHeavyError if it is above MOST_WEIGHT or unknown."""
     try:
-        return _Scale(schema).schema(schema)[0]
+        return _Scale(schema).weigh_part(schema)[0]
     except RecursionError as error:
         raise TooHeavyError(_TOO_DEEP) from error
 
@@ -59,32 +66,39 @@ class _Scale:
             ("$id", "id") if isinstance(dialect, str) and "draft-04" in dialect else ("$id",)
         )
         self._anchors: dict[str, list[Any]] = {}
-        for name, part in self._anchored(root):
+        for name, part in self._named_parts(root):
             self._anchors.setdefault(name, []).append(part)
         self._weights: dict[int, Weight] = {}
-        self._open: set[int] = set()
+        self._in_progress: set[int] = set()
 
-    def schema(self, part: Any) -> Weight:  # noqa: ANN401  any JSON
+    def weigh_part(self, part: Any) -> Weight:  # noqa: ANN401  any JSON
+        """Return the weight of a schema within the root; TooHeavyError if it is too much."""
         if not isinstance(part, dict):
             return 1, 1
         if id(part) in self._weights:
             return self._weights[id(part)]
-        if id(part) in self._open:
+        if id(part) in self._in_progress:
             detail = (
                 "it refers to itself; write it out as deep as it goes, or leave the inside open"
             )
             raise TooHeavyError(detail)
         self._check_id(part)
-        self._open.add(id(part))
+        self._in_progress.add(id(part))
         weights = {
-            word: self._keyword(word, value) for word, value in part.items() if word not in _FREE
+            keyword: self._weigh_keyword(keyword, value)
+            for keyword, value in part.items()
+            if keyword not in _COST_NOTHING
         }
-        self._open.remove(id(part))
+        self._in_progress.remove(id(part))
         weight = 1 + sum(weight for weight, _ in weights.values())
         depth = 1 + max((depth for _, depth in weights.values()), default=0)
-        if not _SEEN_AGAIN.isdisjoint(weights):
-            again = sum(weight for word, (weight, _) in weights.items() if word not in _BELOW)
-            weight += (1 + depth) * again
+        if not _EVALUATE_SIBLINGS.isdisjoint(weights):
+            evaluated_again = sum(
+                weight
+                for keyword, (weight, _) in weights.items()
+                if keyword not in _NOT_EVALUATED_AGAIN
+            )
+            weight += (1 + depth) * evaluated_again
         if weight > MOST_WEIGHT:
             detail = f"with all that it refers to it has more than {MOST_WEIGHT} parts"
             raise TooHeavyError(f"{detail}; a simpler one will do, or one that leaves parts open")
@@ -93,29 +107,31 @@ class _Scale:
         self._weights[id(part)] = weight, depth
         return weight, depth
 
-    def _keyword(self, word: str, value: Any) -> Weight:  # noqa: ANN401  any JSON
-        if word in _REFERENCES and isinstance(value, str):
-            return self.schema(self._target(value))
-        if word in _DATA:
-            return values(value), 0
-        if word in _NAMED and isinstance(value, dict):
+    def _weigh_keyword(self, keyword: str, value: Any) -> Weight:  # noqa: ANN401  any JSON
+        """Return the weight of one keyword of a schema, with the schemas in its value."""
+        if keyword in _REFERENCES and isinstance(value, str):
+            return self.weigh_part(self._target_of_reference(value))
+        if keyword in _DATA:
+            return count_values(value), 0
+        if keyword in _SCHEMAS_BY_NAME and isinstance(value, dict):
             value = list(value.values())
-        return self._part(value)
+        return self._weigh_value(value)
 
-    def _part(self, value: Any) -> Weight:  # noqa: ANN401  any JSON
+    def _weigh_value(self, value: Any) -> Weight:  # noqa: ANN401  any JSON
         """Return the weight of a value that may be a schema or contain some; others weigh 1."""
         if isinstance(value, dict):
-            return self.schema(value)
+            return self.weigh_part(value)
         if not isinstance(value, list):
             return 1, 0
-        weights = [self._part(item) for item in value]
+        weights = [self._weigh_value(item) for item in value]
         return 1 + sum(weight for weight, _ in weights), max(
             (depth for _, depth in weights), default=0
         )
 
-    def _target(self, reference: str) -> Any:  # noqa: ANN401  any JSON
-        document, sharp, pointer = reference.partition("#")
-        if document or not sharp:
+    def _target_of_reference(self, reference: str) -> Any:  # noqa: ANN401  any JSON
+        """Return the part of the schema that a `$ref` leads to; TooHeavyError if there is none."""
+        document, hash_sign, pointer = reference.partition("#")
+        if document or not hash_sign:
             raise TooHeavyError(f"{reference} is not within it; `#/...` and `#name` will do")
         pointer = unquote(pointer)
         if pointer and not pointer.startswith("/"):
@@ -124,51 +140,52 @@ class _Scale:
                 detail = f"#{pointer} leads to {len(targets)} places within it; one will do"
                 raise TooHeavyError(detail)
             return targets[0]
-        here = self._root
+        part = self._root
         for step in pointer.split("/")[1:]:
-            here = _within(here, step.replace("~1", "/").replace("~0", "~"), reference)
-            self._check_id(here)
-        return here
+            part = _step_into(part, step.replace("~1", "/").replace("~0", "~"), reference)
+            self._check_id(part)
+        return part
 
     def _check_id(self, part: Any) -> None:  # noqa: ANN401  any JSON
         """Refuse an id inside the schema, because references below it would be relative to it."""
         if not isinstance(part, dict):
             return
-        for word in self._ids:
-            name = part.get(word)
+        for keyword in self._ids:
+            name = part.get(keyword)
             if not isinstance(name, str) or name.startswith("#"):
                 continue
             if part is not self._root:
-                raise TooHeavyError(f"{word} {name!r} within it; only one for the whole will do")
+                raise TooHeavyError(f"{keyword} {name!r} within it; only one for the whole will do")
             if "json-schema.org" in name:
-                raise TooHeavyError(f"{word} {name!r} is taken; a name of your own will do")
+                raise TooHeavyError(f"{keyword} {name!r} is taken; a name of your own will do")
 
-    def _anchored(self, part: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401  any JSON
+    def _named_parts(self, part: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401  any JSON
         """Yield the parts of a schema that have an anchor or an id, by these names."""
         if isinstance(part, dict):
-            names = [part.get(word) for word in ("$anchor", "$dynamicAnchor", *self._ids)]
+            names = [part.get(keyword) for keyword in ("$anchor", "$dynamicAnchor", *self._ids)]
             anchors = {name.removeprefix("#") for name in names if isinstance(name, str)}
             yield from ((name, part) for name in anchors)
         for inner in (
             part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
         ):
-            yield from self._anchored(inner)
+            yield from self._named_parts(inner)
 
 
-def _within(here: Any, step: str, reference: str) -> Any:  # noqa: ANN401  any JSON
-    if isinstance(here, dict) and step in here:
-        return here[step]
-    if isinstance(here, list) and step.isdecimal() and int(step) < len(here):
-        return here[int(step)]
+def _step_into(part: Any, step: str, reference: str) -> Any:  # noqa: ANN401  any JSON
+    """Return what a part of the schema holds under one step of a reference's path."""
+    if isinstance(part, dict) and step in part:
+        return part[step]
+    if isinstance(part, list) and step.isdecimal() and int(step) < len(part):
+        return part[int(step)]
     raise TooHeavyError(f"{reference} leads nowhere within it")
 
 
-def values(payload: Any) -> int:  # noqa: ANN401  any JSON
+def count_values(payload: Any) -> int:  # noqa: ANN401  any JSON
     """Return the number of values in a payload, including the names of fields."""
     return sum(1 + (len(part) if isinstance(part, dict) else 0) for part in _parts(payload))
 
 
-def alike(payload: Any) -> int:  # noqa: ANN401  any JSON
+def count_alike(payload: Any) -> int:  # noqa: ANN401  any JSON
     """Return about how many pairs of different numbers in a payload have the same float.
 
     The validator compares each of them with each where items have to be unique.
@@ -181,11 +198,12 @@ def alike(payload: Any) -> int:  # noqa: ANN401  any JSON
 
 
 def _parts(payload: Any) -> Iterator[Any]:  # noqa: ANN401  any JSON
-    waiting = [payload]
-    while waiting:
-        part = waiting.pop()
+    """Yield a payload, its values, their values, and so on."""
+    unread = [payload]
+    while unread:
+        part = unread.pop()
         yield part
         if isinstance(part, dict):
-            waiting += part.values()
+            unread += part.values()
         elif isinstance(part, list):
-            waiting += part
+            unread += part

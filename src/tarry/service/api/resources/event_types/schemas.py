@@ -14,8 +14,8 @@ from tarry.service.api.http.surrogates import decode
 from tarry.service.api.resources.event_types.schema_weight import (
     MOST_BYTES,
     TooHeavyError,
-    alike,
-    values,
+    count_alike,
+    count_values,
     weigh,
 )
 
@@ -23,8 +23,8 @@ Patterns = jsonschema_rs.FancyRegexOptions | jsonschema_rs.RegexOptions
 
 MOST_COMPILED = 100
 """The most schemas whose compiled validators are cached."""
-_READ = jsonschema_rs.FancyRegexOptions()
-_CHECKED = jsonschema_rs.RegexOptions(size_limit=1024 * 1024)
+_ALL_PATTERNS = jsonschema_rs.FancyRegexOptions()
+_LINEAR_PATTERNS = jsonschema_rs.RegexOptions(size_limit=1024 * 1024)
 """Patterns that match in linear time: without look-around and backreferences."""
 MOST_WORK = 20_000_000
 """The most work of one validation: the schema's weight times the number of the payload's values."""
@@ -41,7 +41,7 @@ def read_schemas(schemas: dict[str, msgspec.Raw]) -> str:
     """Return schemas by version as the text that is stored; Invalid says which is not a schema."""
     for version, raw in schemas.items():
         try:
-            _compiled(msgspec.json.decode(raw), _READ)
+            _compiled(msgspec.json.decode(raw), _ALL_PATTERNS)
         except jsonschema_rs.ValidationError as error:
             path = ["body", "schemas", version, *map(str, error.instance_path)]
             raise Invalid(path, f"it is no JSON Schema: {error.message}") from error
@@ -91,9 +91,9 @@ def check_payload(schema: str, payload: bytes, path: list[str]) -> None:
     try:
         validator, weight, unique = _validator(schema)
         value = decode(payload, Any)
-        work = weight * values(value)
+        work = weight * count_values(value)
         if unique:
-            work += weight * alike(value) * WORK_OF_PAIR
+            work += weight * count_alike(value) * WORK_OF_PAIR
         if work > MOST_WORK:
             detail = f"to hold it against the {weight} parts of its schema takes {work} steps"
             raise Invalid(path, f"{detail}; at most {MOST_WORK} will do")
@@ -113,11 +113,11 @@ def _validator(schema: str) -> tuple[jsonschema_rs.Validator, int, bool]:
     raw = schema.encode()
     if len(raw) > MOST_BYTES:
         raise TooHeavyError(f"it has {len(raw)} bytes; at most {MOST_BYTES} will do")
-    read = msgspec.json.decode(raw)
+    decoded = msgspec.json.decode(raw)
     # Encoded again, because the text may spell the keyword with escapes.
-    weight, unique = weigh(read), b'"uniqueItems"' in msgspec.json.encode(read)
+    weight, unique = weigh(decoded), b'"uniqueItems"' in msgspec.json.encode(decoded)
     try:
-        return _compiled(read, _CHECKED), weight, unique
+        return _compiled(decoded, _LINEAR_PATTERNS), weight, unique
     except jsonschema_rs.ValidationError as error:  # `read_schemas` accepted it, so it is a pattern
         detail = f"{error.instance!r} looks ahead or back or is too large"
         raise TooHeavyError(f"{detail}; patterns without that will do") from error
@@ -126,11 +126,16 @@ def _validator(schema: str) -> tuple[jsonschema_rs.Validator, int, bool]:
 def _compiled(schema: Any, patterns: Patterns) -> jsonschema_rs.Validator:  # noqa: ANN401  any JSON
     """Compile a schema; one without `$schema` counts as draft 7, as in other implementations."""
     if isinstance(schema, dict) and "$schema" in schema:
-        return jsonschema_rs.validator_for(schema, retriever=_refuse, pattern_options=patterns)
-    return jsonschema_rs.Draft7Validator(schema, retriever=_refuse, pattern_options=patterns)
+        return jsonschema_rs.validator_for(
+            schema, retriever=_refuse_to_fetch, pattern_options=patterns
+        )
+    return jsonschema_rs.Draft7Validator(
+        schema, retriever=_refuse_to_fetch, pattern_options=patterns
+    )
 
 
-def _refuse(uri: str) -> NoReturn:
+def _refuse_to_fetch(uri: str) -> NoReturn:
+    """Raise an error: the schema refers to another document."""
     raise ValueError(f"{uri} is elsewhere, and nothing is fetched")
 
 

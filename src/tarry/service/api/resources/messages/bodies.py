@@ -108,24 +108,25 @@ def read_messages(body: bytes, *, batch: bool) -> list[MessageIn]:
     Payloads are checked to be JSON but not decoded, so their bytes do not change.
     """
     try:
-        messages = _read(body, batch=batch)
+        messages = _parse(body, batch=batch)
     except Invalid as error:
         replaced = stand_ins(body) if error.kind == NO_JSON else None
         if replaced is None:
             raise
         messages = _read_with(replaced, batch=batch)
     for number, message in enumerate(messages):
-        _check(message, ["body", str(number)] if batch else ["body"])
+        _check_message(message, ["body", str(number)] if batch else ["body"])
     return messages
 
 
-def _read(body: bytes, *, batch: bool) -> list[MessageIn]:
+def _parse(body: bytes, *, batch: bool) -> list[MessageIn]:
+    """Parse one message or, for a batch, a list of them."""
     return read_body(body, Many) if batch else [read_body(body, MessageIn)]
 
 
 def _read_with(replaced: StandIns, *, batch: bool) -> list[MessageIn]:
     """Read messages whose payloads have lone surrogates, and put these back into the payloads."""
-    messages, count = _read(replaced.text, batch=batch), 0
+    messages, count = _parse(replaced.text, batch=batch), 0
     for message in messages:
         payload, halves = replaced.back(bytes(message.payload))
         message.payload = msgspec.Raw(payload)
@@ -135,14 +136,15 @@ def _read_with(replaced: StandIns, *, batch: bool) -> list[MessageIn]:
     return messages
 
 
-def _check(message: MessageIn, path: list[str]) -> None:
+def _check_message(message: MessageIn, path: list[str]) -> None:
+    """Refuse a message whose payload is no object or too large, or whose fields conflict."""
     payload = memoryview(message.payload)
     if payload[0] != ord("{"):
         raise Invalid([*path, "payload"], "Expected `object`")
     size = len(payload)
     if message.transformations_params is not None:
         size = len(message.body())
-        _check_type(message, [*path, "transformationsParams", "headers"])
+        _check_content_type(message, [*path, "transformationsParams", "headers"])
     if message.payload_retention_hours is not None and message.payload_retention_period is not None:
         detail = "it cannot be told together with `payloadRetentionPeriod`"
         raise Invalid([*path, "payloadRetentionHours"], detail)
@@ -150,7 +152,8 @@ def _check(message: MessageIn, path: list[str]) -> None:
         raise TooLarge([*path, "payload"], size, MOST_BYTES)
 
 
-def _check_type(message: MessageIn, path: list[str]) -> None:
+def _check_content_type(message: MessageIn, path: list[str]) -> None:
+    """Refuse a content type that cannot be sent as a header."""
     try:
         check_headers(
             [] if message.content_type is None else [("content-type", message.content_type)]

@@ -11,7 +11,7 @@ from tarry.service.api.http.operation import Group
 from tarry.service.api.http.paging import MessageMark, Page, page
 from tarry.service.api.resources.call import Call
 from tarry.service.api.resources.endpoints.all_endpoints import all_endpoints
-from tarry.service.api.resources.environment.tasks import TaskStarted, started
+from tarry.service.api.resources.environment.tasks import TaskStarted, task_started
 from tarry.service.api.resources.messages.bodies import Channel, MessageOut, Name, message_out
 from tarry.service.api.resources.messages.ingest import ContentQuery
 from tarry.service.api.resources.messages.newest_first import RecentQuery, filtered, recent_cut
@@ -116,10 +116,11 @@ async def expunge_content(call: Call) -> None:
 async def bulk_expunge_content(call: Call, body: BulkExpungeIn) -> BulkExpungeOut:
     """Delete the payloads of several messages; the response names messages that do not exist."""
     application = await call.application()
-    return BulkExpungeOut({name: await _expunged(call, application, name) for name in body.ids})
+    return BulkExpungeOut({name: await _expunge(call, application, name) for name in body.ids})
 
 
-async def _expunged(call: Call, application: Application, name: str) -> Expunged:
+async def _expunge(call: Call, application: Application, name: str) -> Expunged:
+    """Delete one message's payload; return whether the application has the message."""
     try:
         message = await call.hooks.store.get(Messages(application.id), name)
         await call.hooks.store.expunge(Messages(application.id), message.id)
@@ -134,7 +135,7 @@ async def expunge_all_contents(call: Call) -> TaskStarted:
 
     When the task has finished, its `data` has `messagesPurged`.
     """
-    return started(await call.hooks.purge(await call.application()))
+    return task_started(await call.hooks.purge(await call.application()))
 
 
 @group.post("/app/{app_id}/msg/precheck/active", needs=Need.SEND)

@@ -103,7 +103,7 @@ async def _stored(call: Call, body: bytes, *, batch: bool) -> Sequence[Accepted 
     if messages and len(misfits) == len(messages):  # no application is created for these
         return list(misfits.values())
     application, remembered = await _application(call, messages)
-    new = _new(call, application, messages, body, batch=batch)
+    new = _new_messages(call, application, messages, body, batch=batch)
     if misfits:
         new = [entry for number, entry in enumerate(new) if number not in misfits]
     results = await call.hooks.send_many(new)
@@ -186,7 +186,7 @@ async def _application(call: Call, messages: Sequence[MessageIn]) -> tuple[Appli
     return await applications.on_the_fly(call, described), False
 
 
-def _new(
+def _new_messages(
     call: Call,
     application: Application,
     messages: Sequence[MessageIn],
@@ -194,6 +194,7 @@ def _new(
     *,
     batch: bool,
 ) -> list[NewMessage]:
+    """Return the messages to store, with idempotency keys if the request has one."""
     stored = (_message(call, application, message) for message in messages)
     if call.request.idempotency_key is None:
         return [NewMessage(message) for message in stored]
@@ -207,6 +208,7 @@ def _new(
 
 
 def _message(call: Call, application: Application, message: MessageIn) -> Message:
+    """Return a message of the request as it is stored."""
     return call.hooks.message(
         application,
         message.event_type,

@@ -30,7 +30,7 @@ class SendCache:
             self._application, seconds=CACHED_FOR, most=MOST_CACHED, clock=clock
         )
         self._schemas = Cache[Name, str | None](
-            self._schema, seconds=CACHED_FOR, most=MOST_CACHED, clock=clock
+            self._read_schema, seconds=CACHED_FOR, most=MOST_CACHED, clock=clock
         )
 
     async def application(self, environment: str, name: str) -> tuple[Application, bool]:
@@ -54,7 +54,8 @@ class SendCache:
         environment, name = environment_and_name
         return await self._store.get(Applications(environment), name)
 
-    async def _schema(self, environment_and_name: Name) -> str | None:
+    async def _read_schema(self, environment_and_name: Name) -> str | None:
+        """Return the schema that payloads must match; None if the event type validates none."""
         environment, name = environment_and_name
         try:
             event_type = await self._store.get(EventTypes(environment), name)

@@ -25,6 +25,7 @@ class PostgresCatalogue(RecordsByKind, Part):
     """Environments, applications, endpoints and policies."""
 
     async def _environments(self) -> list[Environment]:
+        """Return all environments."""
         return [
             Environment(row["id"], row["policy"])
             for row in await self._database.fetch(SQL["read_environments"])
@@ -36,17 +37,18 @@ class PostgresCatalogue(RecordsByKind, Part):
         await self._database.execute(SQL["create_environment"], *row)
 
     async def _put_environment(self, environment: Environment) -> None:
+        """Create or replace an environment, and wake the lanes of its applications."""
         row = (environment.id, environment.policy)
         refuse_nul(*row)
 
-        async def put(connection: Connection) -> None:
+        async def save_and_wake(connection: Connection) -> None:
             await connection.execute(SQL["put_environment"], *row)
             await connection.execute(SQL["put_environment_patience"])
             await connection.execute(SQL["put_environment_lock"])
             await connection.execute(SQL["put_environment_tell"], environment.id)
             hit("environment.before")
 
-        await self._database.run(put)
+        await self._database.run(save_and_wake)
         hit("environment.after")
 
     async def _environment(self, known_as: str) -> Environment:
@@ -56,16 +58,18 @@ class PostgresCatalogue(RecordsByKind, Part):
     async def _put_application(self, application: Application) -> None:
         """Create or replace an application."""
 
-        async def put(connection: Connection) -> None:
+        async def save_application(connection: Connection) -> None:
             await _save_application(connection, application)
 
-        await self._database.run(put)
+        await self._database.run(save_application)
         hit("application.after")
 
     async def _change_application(
         self, environment: str, application: str, change: Callable[[Application], Application]
     ) -> Application:
-        async def put(connection: Connection) -> Application:
+        """Apply `change` to the stored application."""
+
+        async def change_stored(connection: Connection) -> Application:
             application_rows = await connection.fetch(SQL["change_application"], application)
             if not application_rows or application_rows[0]["environment"] != environment:
                 raise NotFound("application", application)
@@ -73,7 +77,7 @@ class PostgresCatalogue(RecordsByKind, Part):
             await _save_application(connection, changed)
             return changed
 
-        changed = await self._database.run(put)
+        changed = await self._database.run(change_stored)
         hit("application.after")
         return changed
 
@@ -88,7 +92,7 @@ class PostgresCatalogue(RecordsByKind, Part):
         """Create or replace an endpoint; a new endpoint gets a lane."""
         application = endpoint.application
 
-        async def put(connection: Connection) -> Endpoint:
+        async def create_or_change(connection: Connection) -> Endpoint:
             if not await connection.fetch(SQL["put_endpoint_application"], application):
                 raise NotFound("application", application)
             endpoint_rows = await connection.fetch(SQL["put_endpoint_known"], endpoint.id)
@@ -103,7 +107,7 @@ class PostgresCatalogue(RecordsByKind, Part):
             hit("endpoint.before")
             return saved
 
-        saved = await self._database.run(put)
+        saved = await self._database.run(create_or_change)
         hit("endpoint.after")
         return saved
 
@@ -117,14 +121,14 @@ class PostgresCatalogue(RecordsByKind, Part):
     ) -> Endpoint:
         """Apply `change` to the stored endpoint."""
 
-        async def put(connection: Connection) -> Endpoint:
+        async def change_stored(connection: Connection) -> Endpoint:
             stored = await _stored(connection, application, endpoint)
             changed = await _change(connection, stored, change)
             await _save_notices(connection, noting, stored, changed)
             hit("change.before")
             return changed
 
-        changed = await self._database.run(put)
+        changed = await self._database.run(change_stored)
         hit("change.after")
         return changed
 
@@ -133,7 +137,7 @@ class PostgresCatalogue(RecordsByKind, Part):
     ) -> Task:
         """Mark an endpoint DELETED; return the task that discards its deliveries."""
 
-        async def delete(connection: Connection) -> Task:
+        async def mark_deleted(connection: Connection) -> Task:
             stored = await _stored(connection, application, endpoint)
             deleted = stored.stand(Standing.DELETED, now)
             saved = await _change(connection, stored, lambda _: deleted)
@@ -142,7 +146,7 @@ class PostgresCatalogue(RecordsByKind, Part):
             hit("delete.before")
             return task
 
-        task = await self._database.run(delete)
+        task = await self._database.run(mark_deleted)
         hit("delete.after")
         return task
 
@@ -164,7 +168,9 @@ class PostgresCatalogue(RecordsByKind, Part):
     async def _delete_application(
         self, environment: str, application: str, *, now: float
     ) -> list[Task]:
-        async def delete(connection: Connection) -> list[Task]:
+        """Hide an application and delete its endpoints; return tasks that discard deliveries."""
+
+        async def delete_all(connection: Connection) -> list[Task]:
             hidden = await connection.fetch(SQL["delete_application"], application, now)
             if not hidden or hidden[0]["environment"] != environment:
                 raise NotFound("application", application)
@@ -180,32 +186,36 @@ class PostgresCatalogue(RecordsByKind, Part):
             hit("delete.before")
             return tasks
 
-        tasks = await self._database.run(delete)
+        tasks = await self._database.run(delete_all)
         hit("delete.after")
         return tasks
 
     async def _put_policy(self, policy: PolicyVersion) -> None:
+        """Save a version of a policy."""
         refuse_nul(policy.version, policy.document)
 
-        async def put(connection: Connection) -> None:
+        async def save_policy(connection: Connection) -> None:
             await connection.execute(SQL["put_policy"], policy.version, policy.document)
             hit("policy.before")
 
-        await self._database.run(put)
+        await self._database.run(save_policy)
         hit("policy.after")
 
     async def _policy(self, version: str) -> PolicyVersion:
+        """Return a version of a policy."""
         policy_rows = await self._database.fetch(SQL["get_policy"], version)
         if not policy_rows:
             raise NotFound("policy", version)
         return PolicyVersion(version, policy_rows[0]["document"])
 
     async def _sealed(self, query: SealedEndpoints) -> list[Endpoint]:
+        """Return the endpoints that have sealed secrets or headers, in the order of their ids."""
         endpoint_rows = await self._database.fetch(SQL["read_sealed"], query.after, query.limit)
         return [rows.endpoint(row) for row in endpoint_rows]
 
 
 async def _save_application(connection: Connection, application: Application) -> None:
+    """Save an application and wake its lanes; Conflict if another one has its uid."""
     columns = rows.from_application(application)
     refuse_nul(*(value for value in columns if isinstance(value, str)))
     try:
@@ -231,6 +241,7 @@ async def _stored(connection: Connection, application: str, endpoint: str) -> En
 async def _change(
     connection: Connection, stored: Endpoint, change: Callable[[Endpoint], Endpoint]
 ) -> Endpoint:
+    """Apply `change` to an endpoint that is not deleted, and save it."""
     if stored.standing is Standing.DELETED:
         raise NotFound("endpoint", stored.id)
     return await _save(connection, change(stored).following(stored))
@@ -267,6 +278,7 @@ async def _discard_task(connection: Connection, deleted: Endpoint) -> Task:
 
 
 def _texts_of(endpoint: Endpoint) -> list[str]:
+    """Return all texts in an endpoint's row, to check them for NUL characters."""
     texts: list[str] = []
     for value in rows.from_endpoint(endpoint):
         if isinstance(value, str):

@@ -38,7 +38,7 @@ class PostgresRegistry(RecordsByKind, Part):
     ) -> EventType:
         """Apply `change` to the stored event type."""
 
-        async def put(connection: Connection) -> EventType:
+        async def change_stored(connection: Connection) -> EventType:
             type_rows = await connection.fetch(SQL["change_event_type_known"], environment, name)
             if not type_rows:
                 raise NotFound("event type", name)
@@ -47,7 +47,7 @@ class PostgresRegistry(RecordsByKind, Part):
             await connection.execute(SQL["change_event_type"], *_from_event_type(saved))
             return saved
 
-        return await self._database.run(put)
+        return await self._database.run(change_stored)
 
     async def _delete_event_type(self, environment: str, name: str) -> None:
         """Delete an event type."""
@@ -87,7 +87,9 @@ class PostgresRegistry(RecordsByKind, Part):
         return _key(key_rows[0])
 
     async def _change_key(self, environment: str, key: str, change: Callable[[Key], Key]) -> Key:
-        async def put(connection: Connection) -> Key:
+        """Apply `change` to a stored key; only its expiry and revocation are saved."""
+
+        async def change_stored(connection: Connection) -> Key:
             key_rows = await connection.fetch(SQL["change_key_known"], environment, key)
             if not key_rows:
                 raise NotFound("key", key)
@@ -97,7 +99,7 @@ class PostgresRegistry(RecordsByKind, Part):
             await connection.execute(SQL["change_key"], key, *ends.values())
             return replace(stored, **ends)
 
-        return await self._database.run(put)
+        return await self._database.run(change_stored)
 
     async def revoke_keys(
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
@@ -120,7 +122,7 @@ class PostgresRegistry(RecordsByKind, Part):
     async def keep(self, name: str, value: bytes, *, instead_of: bytes | None = None) -> bytes:
         """Save a value under a name unless one exists, or instead of one; return the stored one."""
 
-        async def put(connection: Connection) -> bytes:
+        async def save_and_read(connection: Connection) -> bytes:
             if instead_of is None:
                 await connection.execute(SQL["keep"], name, value)
             else:
@@ -128,14 +130,14 @@ class PostgresRegistry(RecordsByKind, Part):
             stored = await connection.fetch(SQL["keep_known"], name)
             return stored[0]["value"] if stored else b""
 
-        return await self._database.run(put)
+        return await self._database.run(save_and_read)
 
     async def claim(self, claim: Claim, *, now: float) -> Claim:
         """Claim a key for a holder, and return the claim as it is stored then."""
         refuse_nul(claim.environment, claim.key, claim.holder)
         new_claim = (claim.fingerprint, claim.at, claim.holder, claim.until, now)
 
-        async def put(connection: Connection) -> Claim:
+        async def claim_and_read(connection: Connection) -> Claim:
             claimed_key = (claim.environment, claim.key)
             claim_rows: list[rows.Row] = []
             while not claim_rows:  # retry if a holder deletes its claim between the two queries
@@ -144,7 +146,7 @@ class PostgresRegistry(RecordsByKind, Part):
             hit("claim.before")
             return Claim(**claim_rows[0])
 
-        stored = await self._database.run(put)
+        stored = await self._database.run(claim_and_read)
         hit("claim.after")
         return stored
 
@@ -163,6 +165,7 @@ class PostgresRegistry(RecordsByKind, Part):
     async def _page_of(
         self, queries: tuple[str, str], environment: str, cut: Cut
     ) -> list[rows.Row]:
+        """Return the rows of a page, read with one query for each direction."""
         up, down = queries
         low, high = cut.between(FIRST, LAST)
         sql, mark = (SQL[up], low) if cut.upwards else (SQL[down], high)

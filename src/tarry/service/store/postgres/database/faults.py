@@ -73,21 +73,21 @@ def translate(error: BaseException) -> StoreError:
     return StoreError(f"PostgreSQL was not asked: {_line(error)}")
 
 
-def translate_connecting(error: BaseException, shown: str, database: str) -> StoreError:
-    """Return tarry's error for a failed connect; `shown` is the URL without its password."""
+def translate_connecting(error: BaseException, shown_url: str, database: str) -> StoreError:
+    """Return tarry's error for a failed connect; `shown_url` is the URL without its password."""
     if isinstance(error, StoreError):
         return error
     state = getattr(error, "sqlstate", None) or ""
     passing = _passing_connecting(error, state)
     if passing:
-        return StoreUnavailable(f"{shown}: {passing}")
+        return StoreUnavailable(f"{shown_url}: {passing}")
     refusal = {
         "28000": "PostgreSQL refuses the user, or a connection without encryption",
         "28P01": "PostgreSQL refuses the user or the password",
         "3D000": f"there is no database {database!r}: create it, or name another",
         "42501": f"the user may not do that ({_line(error)})",
     }.get(state, f"the database cannot be used ({_line(error)})")
-    return StoreError(f"{shown}: {refusal}")
+    return StoreError(f"{shown_url}: {refusal}")
 
 
 def _passing(error: BaseException) -> str:
@@ -107,6 +107,7 @@ def _passing(error: BaseException) -> str:
 
 
 def _passing_connecting(error: BaseException, state: str) -> str:
+    """Return why connecting failed if a retry may help, else an empty text."""
     if state in PASSING:
         return f"PostgreSQL says that {PASSING[state]}"
     if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
@@ -125,20 +126,22 @@ def _is_cut(error: BaseException) -> bool:
     return isinstance(error, OSError | asyncpg.InternalClientError)
 
 
-def refuse_old(version: tuple[int, ...], shown: str) -> None:
+def refuse_old(version: tuple[int, ...], shown_url: str) -> None:
     """Raise if the server is too old for tarry's SQL."""
     if version[0] < OLDEST:
         version_text = ".".join(map(str, version))
         raise StoreError(
-            f"PostgreSQL at {shown} is version {version_text}; tarry needs {OLDEST} or newer"
+            f"PostgreSQL at {shown_url} is version {version_text}; tarry needs {OLDEST} or newer"
         )
 
 
-def refuse_encoding(encoding: str, shown: str) -> None:
+def refuse_encoding(encoding: str, shown_url: str) -> None:
     """Raise if the database cannot store any text, because names and tags are free text."""
     if encoding not in ENCODINGS:
         advice = "create one with ENCODING 'UTF8'"
-        raise StoreError(f"the database {shown} keeps text as {encoding}, not all of it: {advice}")
+        raise StoreError(
+            f"the database {shown_url} keeps text as {encoding}, not all of it: {advice}"
+        )
 
 
 def _line(error: BaseException) -> str:

@@ -42,6 +42,7 @@ class Listening:
                 await self._task
 
     async def _keep_listening(self) -> None:
+        """Listen on a connection of its own; reconnect if it is lost. End behind a pooler."""
         while True:
             with suppress(StoreError):
                 connection = await connect(self._database.address, pooler=self._database.pooler)
@@ -59,12 +60,14 @@ class Listening:
         connection.add_termination_listener(lambda _: gone.set())
         with suppress(Exception):  # whatever happened, this connection is of no use
             await connection.add_listener(CHANNEL, self._heard)
-            self._nudge()  # for wake-ups from before it listened
+            self._nudge_all()  # for wake-ups from before it listened
             await gone.wait()
 
     def _heard(self, *_: object) -> None:
-        self._nudge()
+        """Wake the waiting loops; asyncpg calls this with each notification."""
+        self._nudge_all()
 
-    def _nudge(self) -> None:
+    def _nudge_all(self) -> None:
+        """Call all functions that wait for wake-ups."""
         for nudge in self._nudges:
             nudge()

@@ -27,19 +27,19 @@ async def held(
 
 
 async def wake(connection: Connection, lanes: Iterable[int]) -> None:
-    """Wake lanes and notify their owners: `rouse` and `tell`, with no other lock in between."""
+    """Wake lanes and notify their owners, with no other lock in between."""
     numbers = list(lanes)
-    await rouse(connection, numbers)
-    await tell(connection, numbers)
+    await lock_and_wake(connection, numbers)
+    await notify_owners(connection, numbers)
 
 
-async def rouse(connection: Connection, lanes: Collection[int]) -> None:
+async def lock_and_wake(connection: Connection, lanes: Collection[int]) -> None:
     """Lock lanes, in order, and mark them as awake; the caller must then notify their owners."""
     if lanes:
         await connection.execute(SQL["woken_lock"], list(lanes))
 
 
-async def tell(connection: Connection, lanes: Collection[int]) -> None:
+async def notify_owners(connection: Connection, lanes: Collection[int]) -> None:
     """Notify the owners of lanes to look at them.
 
     This comes last in a transaction: a change of an environment's policy locks the table of

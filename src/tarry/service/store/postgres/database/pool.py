@@ -79,7 +79,7 @@ class Database:
         self._dial_at = 0.0
         self._down: StoreError | None = None
         self._closed = False
-        self._retried = retry(CONFLICT_RETRIES, on=faults.contended)(self._once)
+        self._retried = retry(CONFLICT_RETRIES, on=faults.contended)(self._run_once)
 
     async def run(
         self, work: Work[Answer], mode: Mode = Mode.WRITE, *, urgent: bool = False
@@ -127,9 +127,11 @@ class Database:
                 await connection.close(timeout=1.0)
 
     def _slots_for(self, *, urgent: bool) -> asyncio.Semaphore:
+        """Return the semaphore that limits such calls: urgent ones have places of their own."""
         return self._reserved if urgent else self._slots
 
-    async def _once(self, work: Work[Answer], mode: Mode, slots: asyncio.Semaphore) -> Answer:
+    async def _run_once(self, work: Work[Answer], mode: Mode, slots: asyncio.Semaphore) -> Answer:
+        """Run `work` once, in a transaction or, in SINGLE mode, without; return its answer."""
         async with self._connection(slots) as connection:
             connection.unsure = ""
             connection.commits = mode is Mode.SINGLE and not self.pooler
@@ -156,7 +158,7 @@ class Database:
             raise StoreUnavailable("all connections to PostgreSQL are busy") from error
         connection = None
         try:
-            connection = await self._take()
+            connection = await self._take_connection()
             yield connection
         except (asyncpg.PostgresError, ServiceError, Stale) as error:
             if await _rolled_back(connection, error):
@@ -173,7 +175,8 @@ class Database:
         finally:
             slots.release()
 
-    async def _take(self) -> Connection:
+    async def _take_connection(self) -> Connection:
+        """Return an idle connection, or a new one."""
         if self._closed:
             raise StoreError("the store is closed")
         while self._idle:
@@ -200,6 +203,7 @@ class Database:
         return connection
 
     def _give_back(self, connection: Connection) -> None:
+        """Keep a connection for the next call, unless it or the pool is closed."""
         if self._closed or connection.is_closed():
             self._drop(connection)
         else:
@@ -214,6 +218,7 @@ class Database:
 
     @staticmethod
     def _drop(*connections: Connection | None) -> None:
+        """Close connections at once, without waiting for the server."""
         for connection in connections:
             if connection is not None:
                 connection.terminate()
@@ -234,10 +239,11 @@ class Session(asyncpg.connection.Connection):  # type: ignore[misc]  # asyncpg s
         super().__init__(*args, **kwargs)
         self.unsure = ""
         self.commits = self.pooler = False
-        self.add_log_listener(self._note)
+        self.add_log_listener(self._note_warning)
 
     # asyncpg calls listeners in the order of the server's messages: before the commit's answer.
-    def _note(self, _: object, message: Any) -> None:  # noqa: ANN401  asyncpg ships no types
+    def _note_warning(self, _: object, message: Any) -> None:  # noqa: ANN401  asyncpg ships no types
+        """Note a warning during the commit: the commit may not be safe on a standby."""
         if self.commits and message.severity_en == "WARNING" and message.detail:
             self.unsure = message.message
 
@@ -246,7 +252,7 @@ async def connect(address: Address, *, pooler: bool | None) -> Connection:
     """Return a connection to a suitable server; StoreError says why there is none."""
     try:
         connection = await _connect(address, cached=pooler is False)
-        _refuse_unfit(connection, address.shown)
+        _refuse_unfit_server(connection, address.shown)
         if pooler is None:
             # A pooler reports its own number as the backend's process id, for cancelling queries.
             async with connection.transaction():
@@ -261,16 +267,18 @@ async def connect(address: Address, *, pooler: bool | None) -> Connection:
     return connection
 
 
-def _refuse_unfit(connection: Connection, shown: str) -> None:
+def _refuse_unfit_server(connection: Connection, shown_url: str) -> None:
+    """Close the connection and raise StoreError if the server's version or encoding is unfit."""
     try:
-        faults.refuse_old(connection.get_server_version()[:2], shown)
-        faults.refuse_encoding(connection.get_settings().server_encoding, shown)
+        faults.refuse_old(connection.get_server_version()[:2], shown_url)
+        faults.refuse_encoding(connection.get_settings().server_encoding, shown_url)
     except StoreError:
         connection.terminate()
         raise
 
 
 async def _connect(address: Address, *, cached: bool) -> Connection:
+    """Open a connection to the database; `cached` keeps prepared statements between queries."""
     return await asyncpg.connect(
         address.url,
         connection_class=Session,

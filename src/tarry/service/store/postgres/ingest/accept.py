@@ -9,7 +9,7 @@ from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.store.postgres.database.faults import Stale
-from tarry.service.store.postgres.database.part import insert_many, tell
+from tarry.service.store.postgres.database.part import insert_many, notify_owners
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.ingest.decide import Result, decide
 from tarry.service.store.postgres.ingest.routes import Route, Routes
@@ -44,6 +44,7 @@ async def accept(
 
 
 async def _save(connection: Connection, accepted: Sequence[Routed]) -> None:
+    """Write accepted messages with their deliveries, and wake the lanes."""
     seqs, woken = await _take_numbers(connection, accepted)
     messages: list[tuple[object, ...]] = []
     deliveries: list[tuple[object, ...]] = []
@@ -62,7 +63,7 @@ async def _save(connection: Connection, accepted: Sequence[Routed]) -> None:
     await insert_many(connection, "add_deliveries", "delivery", DELIVERY, deliveries)
     if skipped := +skipped:
         await connection.execute(SQL["add_ended"], list(skipped), list(skipped.values()))
-    await tell(connection, woken)
+    await notify_owners(connection, woken)
 
 
 async def _take_numbers(

@@ -51,15 +51,19 @@ class Batches(Generic[Item, Result]):
             await asyncio.wait(self._batches)
 
     async def _run(self) -> None:
+        """Do the waiting calls, in batches, until none is left."""
         while self._calls:
             calls = [self._calls.popleft()]
             item_count = len(calls[0][0])
             while self._calls and item_count + len(self._calls[0][0]) <= self._most:
                 calls.append(self._calls.popleft())
                 item_count += len(calls[-1][0])
-            await self._do(calls)
+            await self._do_batch(calls)
 
-    async def _do(self, calls: list[tuple[Sequence[Item], "asyncio.Future[list[Result]]"]]) -> None:
+    async def _do_batch(
+        self, calls: list[tuple[Sequence[Item], "asyncio.Future[list[Result]]"]]
+    ) -> None:
+        """Do the items of several calls at once, and pass each call its results or its error."""
         try:
             results = await self._work([item for items, _ in calls for item in items])
         except StoreError as error:
@@ -68,7 +72,7 @@ class Batches(Generic[Item, Result]):
                 return
             # One call caused the error: run them one by one, so that only that one fails.
             for call in calls:
-                await self._do([call])
+                await self._do_batch([call])
         except Exception as error:  # noqa: BLE001  it goes to the callers; other batches go on
             _fail(calls, error)
         except BaseException as error:
@@ -86,6 +90,7 @@ class Batches(Generic[Item, Result]):
 def _fail(
     calls: Sequence[tuple[object, "asyncio.Future[list[Result]]"]], error: BaseException
 ) -> None:
+    """Pass an error to all these calls."""
     for _, answer in calls:
         if not answer.done():
             if isinstance(error, Exception):

@@ -48,25 +48,26 @@ class PostgresCollect(Part):
     async def collect(self, *, now: float, limit: int) -> int:
         """Accept messages in the outbox; return how many were taken from it."""
 
-        async def take(connection: Connection) -> int:
-            return await self._take(connection, _together, now, limit)
+        async def accept_together(connection: Connection) -> int:
+            return await self._accept_next(connection, _together, now, limit)
 
-        async def take_singly(connection: Connection) -> int:
-            return await self._take(connection, _singly, now, limit)
+        async def accept_singly(connection: Connection) -> int:
+            return await self._accept_next(connection, _singly, now, limit)
 
         try:
-            taken = await self._database.run(take)
+            taken = await self._database.run(accept_together)
         except StoreUnavailable:
             raise
         except StoreError:
             # One message caused the error, and must not block the others.
-            taken = await self._database.run(take_singly)
+            taken = await self._database.run(accept_singly)
         hit("collect.after")
         return taken
 
-    async def _take(
+    async def _accept_next(
         self, connection: Connection, accept_rows: "AcceptRows", now: float, limit: int
     ) -> int:
+        """Accept the next messages of the outbox table; return how many rows were taken."""
         outbox_rows = await self._next(connection, limit)
         if not outbox_rows:
             return 0
@@ -150,6 +151,7 @@ def _refusal(row: rows.Row, used_ids: Container[str]) -> ServiceError | None:
 
 
 def _message(row: rows.Row, now: float) -> NewMessage:
+    """Return the message in a row of the outbox table."""
     return NewMessage(
         Message(
             id=row["id"],

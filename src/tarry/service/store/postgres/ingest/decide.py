@@ -133,6 +133,7 @@ class _Decision:
         return [(index, new) for index, new in numbered if index not in self._results]
 
     async def _take_keys(self) -> None:
+        """Save the messages' idempotency keys, and answer messages whose key was used before."""
         key_names = {
             index: (self._tenants[new.message.application].environment, new.key)
             for index, new in self._undecided()
@@ -162,6 +163,7 @@ class _Decision:
             self._results[index] = Conflict("message", new.key or "")
 
     async def _answer_known(self, index_of: dict[Name, int]) -> None:
+        """Answer messages whose keys are stored already, with the first message of each key."""
         names = rows.columns(list(index_of), 2)
         for row in await self._connection.fetch(SQL["add_known"], *names):
             index = index_of.pop((row["key_environment"], row["known_key"]))
@@ -170,6 +172,7 @@ class _Decision:
             raise Stale
 
     async def _take_event_ids(self) -> None:
+        """Save the messages' event ids; a message whose event id was used gets a Conflict."""
         event_names = {
             index: (new.message.application, new.message.event_id)
             for index, new in self._undecided()
@@ -188,12 +191,13 @@ class _Decision:
                 self._results[index] = Conflict("message", name[1])
 
     def _unless_full(self, new: NewMessage) -> Accepted | BacklogFull:
+        """Accept a message and count its deliveries, unless too many of the application wait."""
         message = new.message
         tenant = self._tenants[message.application]
-        allowed = tenant.most_waiting
-        if allowed is not None:
-            if self._limited and tenant.waiting >= allowed:
-                return BacklogFull(message.application, allowed)
+        most_waiting = tenant.most_waiting
+        if most_waiting is not None:
+            if self._limited and tenant.waiting >= most_waiting:
+                return BacklogFull(message.application, most_waiting)
             routes = tenant.to(message, new.only)
             tenant.waiting += sum(
                 route.endpoint.standing is not Standing.DISABLED for route in routes

@@ -76,7 +76,7 @@ class Routes:
             else:
                 unknown[name] = tenant.version
         # Other calls may change the cache meanwhile, so this call uses its own result.
-        for name, routes in (await self._look_up(connection, unknown)).items():
+        for name, routes in (await self._read_routes(connection, unknown)).items():
             tenants[name].routes = routes
         return tenants
 
@@ -88,9 +88,10 @@ class Routes:
             self._cache.pop(application, None)
             self._restless[application] = now + RESTLESS_SECONDS
 
-    async def _look_up(
+    async def _read_routes(
         self, connection: Connection, versions: dict[str, int]
     ) -> dict[str, list[Route]]:
+        """Read the routes of applications, and put them into the cache under their version."""
         routes: dict[str, list[Route]] = {application: [] for application in versions}
         if not versions:
             return routes

@@ -30,7 +30,7 @@ class PostgresMigrator:
     async def up(self) -> Status:
         """Run all pending steps, all or none; wait for another process that does so."""
 
-        async def climb(connection: Connection) -> Status:
+        async def run_pending(connection: Connection) -> Status:
             current = await read_status(connection)
             if not current.pending:
                 return current
@@ -45,7 +45,7 @@ class PostgresMigrator:
                 await connection.execute(step.sql, timeout=math.inf)
             return before
 
-        return await self._database.run(climb)
+        return await self._database.run(run_pending)
 
 
 @asynccontextmanager

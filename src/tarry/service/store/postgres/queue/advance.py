@@ -10,7 +10,7 @@ from tarry.service.model.message import Message
 from tarry.service.model.replay import ReplayFilter, SoFar
 from tarry.service.model.task import Piece, Task, Work, behind
 from tarry.service.store.postgres.database import rows
-from tarry.service.store.postgres.database.part import insert_many, tell
+from tarry.service.store.postgres.database.part import insert_many, notify_owners
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.ingest.accept import DELIVERY
 from tarry.service.store.postgres.queries import SQL
@@ -39,6 +39,7 @@ async def do_piece(connection: Connection, task: Task, now: float, limit: int) -
 
 
 async def _recover(connection: Connection, task: Task, now: float, limit: int) -> Piece:
+    """Make a piece of the lane's failed deliveries ready again."""
     deliveries, piece = await _next_deliveries(connection, "advance_failed", task, limit, STUCK)
     ended = sum(rows.STATES[row["state"]] is State.FAILED for row in deliveries)
     await _make_ready(connection, task, [row["seq"] for row in deliveries], ended, now)
@@ -46,6 +47,7 @@ async def _recover(connection: Connection, task: Task, now: float, limit: int) -
 
 
 async def _discard(connection: Connection, task: Task, now: float, limit: int) -> Piece:
+    """Discard a piece of the lane's live deliveries, and all requested resends."""
     deliveries, piece = await _next_deliveries(connection, "advance_live", task, limit, LIVE)
     await connection.execute(SQL["advance_resends"], task.lane)
     seqs = [row["seq"] for row in deliveries]
@@ -56,6 +58,7 @@ async def _discard(connection: Connection, task: Task, now: float, limit: int) -
 
 
 async def _replay_messages(connection: Connection, task: Task, now: float, limit: int) -> Piece:
+    """Make the deliveries of a piece of the messages ready, or create them if missing."""
     replay_filter = task.replays
     candidates = await connection.fetch(
         SQL["advance_wanted"],
@@ -65,15 +68,16 @@ async def _replay_messages(connection: Connection, task: Task, now: float, limit
         now,
         replay_filter.status_class is not None,
     )
-    fitting = [
+    candidates_that_fit = [
         {**row, "concerned": row["concerned"] and _fits(replay_filter, row)} for row in candidates
     ]
-    concerned, piece = _choose(fitting, _cursor_of_message, task, limit)
-    done = await _replay(connection, task, concerned, replay_filter.states, now)
+    chosen, piece = _choose(candidates_that_fit, _cursor_of_message, task, limit)
+    done = await _replay(connection, task, chosen, replay_filter.states, now)
     return replace(piece, done=done)
 
 
 def _fits(replay_filter: ReplayFilter, row: rows.Row) -> bool:
+    """Return whether a row's message and delivery fit the filter of a replay."""
     message = Message(
         id=row["id"],
         application="",
@@ -90,13 +94,13 @@ def _fits(replay_filter: ReplayFilter, row: rows.Row) -> bool:
 async def _replay(
     connection: Connection,
     task: Task,
-    concerned: Sequence[rows.Row],
+    chosen: Sequence[rows.Row],
     states: Iterable[State],
     now: float,
 ) -> int:
     """Make deliveries in these states ready, and add missing ones; return how many in all."""
-    in_lane = await _staying_messages(connection, task, [row["id"] for row in concerned])
-    staying_rows = [row for row in concerned if row["id"] in in_lane]
+    in_lane = await _staying_messages(connection, task, [row["id"] for row in chosen])
+    staying_rows = [row for row in chosen if row["id"] in in_lane]
     seqs = [row["seq"] for row in staying_rows if row["seq"] is not None]
     missing = [row["id"] for row in staying_rows if not in_lane[row["id"]]]
     replayable = await connection.fetch(SQL["advance_kept"], task.lane, seqs, list(states))
@@ -120,16 +124,17 @@ async def _make_ready(
 ) -> None:
     """Make deliveries ready as if they were new; `ended` of them had ended."""
     if seqs:
-        _, woken = await _take(connection, task.lane, 0)
+        _, woken = await _take_numbers(connection, task.lane, 0)
         await connection.execute(SQL["advance_replayed"], task.lane, seqs, Reason.REPLAYED, now)
         await connection.execute(SQL["add_ended"], [task.lane], [-ended])
-        await tell(connection, woken)
+        await notify_owners(connection, woken)
 
 
 async def _deliver(connection: Connection, task: Task, messages: Sequence[str], now: float) -> None:
+    """Create a delivery in the task's lane for each of these messages, and wake it."""
     if not messages:
         return
-    added, woken = await _take(connection, task.lane, len(messages))
+    added, woken = await _take_numbers(connection, task.lane, len(messages))
     seqs = range(added + 1, added + 1 + len(messages))
     new_rows = [
         (task.lane, seq, message, State.READY, Reason.REPLAYED, None, now, None)
@@ -137,15 +142,16 @@ async def _deliver(connection: Connection, task: Task, messages: Sequence[str], 
     ]
     await insert_many(connection, "add_deliveries", "delivery", DELIVERY, new_rows)
     await connection.execute(SQL["advance_placed"], task.lane, messages, list(seqs))
-    await tell(connection, woken)
+    await notify_owners(connection, woken)
 
 
 async def _purge(connection: Connection, task: Task, limit: int) -> Piece:
+    """Delete the payloads of a piece of an application's messages."""
     candidates = await connection.fetch(
         SQL["advance_payloads"], *_bounds(task), limit * ROWS_READ_PER_CHANGE
     )
-    concerned, piece = _choose(candidates, _cursor_of_message, task, limit)
-    expunged = await connection.fetch(SQL["advance_expunged"], [row["id"] for row in concerned])
+    chosen, piece = _choose(candidates, _cursor_of_message, task, limit)
+    expunged = await connection.fetch(SQL["advance_expunged"], [row["id"] for row in chosen])
     return replace(piece, done=len(expunged))
 
 
@@ -159,13 +165,11 @@ async def _next_deliveries(
     candidates = await connection.fetch(
         SQL[query], task.lane, int(task.cursor), task.since, task.end, limit * ROWS_READ_PER_CHANGE
     )
-    concerned, piece = _choose(candidates, lambda row: str(row["seq"]), task, limit)
+    chosen, piece = _choose(candidates, lambda row: str(row["seq"]), task, limit)
     if State.FAILED in states:  # they become live again, so their messages must stay
-        staying_ids = await _staying_messages(
-            connection, task, [row["message"] for row in concerned]
-        )
-        concerned = [row for row in concerned if row["message"] in staying_ids]
-    seqs = [row["seq"] for row in concerned]
+        staying_ids = await _staying_messages(connection, task, [row["message"] for row in chosen])
+        chosen = [row for row in chosen if row["message"] in staying_ids]
+    seqs = [row["seq"] for row in chosen]
     locked = await connection.fetch(SQL["advance_kept"], task.lane, seqs, list(states))
     return list(locked), replace(piece, done=len(locked))
 
@@ -174,12 +178,12 @@ def _choose(
     candidates: Sequence[rows.Row], cursor_of: Callable[[rows.Row], str], task: Task, limit: int
 ) -> tuple[list[rows.Row], Piece]:
     """Return the rows that are to be changed, at most `limit` of them, and the piece."""
-    concerned = [row for row in candidates if row["concerned"]][:limit]
-    if len(concerned) == limit:
-        return concerned, Piece(limit, cursor_of(concerned[-1]), last=False)
-    reached = cursor_of(candidates[-1]) if candidates else task.cursor
-    return concerned, Piece(
-        len(concerned), reached, last=len(candidates) < limit * ROWS_READ_PER_CHANGE
+    chosen = [row for row in candidates if row["concerned"]][:limit]
+    if len(chosen) == limit:
+        return chosen, Piece(limit, cursor_of(chosen[-1]), last=False)
+    last_cursor = cursor_of(candidates[-1]) if candidates else task.cursor
+    return chosen, Piece(
+        len(chosen), last_cursor, last=len(candidates) < limit * ROWS_READ_PER_CHANGE
     )
 
 
@@ -192,7 +196,7 @@ def _cursor_of_message(row: rows.Row) -> str:
     return behind(row["accepted_at"], row["id"])
 
 
-async def _take(connection: Connection, lane: int, count: int) -> tuple[int, list[int]]:
+async def _take_numbers(connection: Connection, lane: int, count: int) -> tuple[int, list[int]]:
     """Take `count` sequence numbers of a lane, and wake it if it rests.
 
     Returns the last number before these, and the lanes whose owners must be notified.

@@ -84,7 +84,7 @@ class PostgresQueue(Part):
             return set()
         query, lease_list = SQL["rest_doze" if doze else "rest"], list(leases)
 
-        async def let(connection: Connection) -> set[int]:
+        async def let_rest(connection: Connection) -> set[int]:
             epochs = await held(connection, lanes, lease_list)
             # `add` locks the lane's row until its commit. So a new delivery is either visible by
             # now, or it comes later and finds the lane at rest.
@@ -93,11 +93,11 @@ class PostgresQueue(Part):
             hit("rest.before")
             return {row["number"] for row in resting}
 
-        rested = await self._database.run(let, Mode.WRITE)
+        rested = await self._database.run(let_rest, Mode.WRITE)
         hit("rest.after")
         return rested
 
-    # --- Deliveries, and what is known of origins -----------------------------------------------
+    # --- Deliveries, and the records of origins -------------------------------------------------
 
     async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
         """Return these lanes, without lanes that are gone."""
@@ -128,7 +128,7 @@ class PostgresQueue(Part):
     ) -> int:
         """End live deliveries that are too old; return their number."""
 
-        async def end(connection: Connection) -> int:
+        async def end_old(connection: Connection) -> int:
             if not await held(connection, [lane], [lease]):
                 return 0
             ended = await connection.fetch(
@@ -139,7 +139,7 @@ class PostgresQueue(Part):
             hit("expire.before")
             return len(ended)
 
-        expired = await self._database.run(end)
+        expired = await self._database.run(end_old)
         hit("expire.after")
         return expired
 

@@ -32,7 +32,7 @@ class PostgresSettle(Part):
         lease_list = list(leases)
         late = False
 
-        async def write(connection: Connection) -> list[bool]:
+        async def settle_and_change(connection: Connection) -> list[bool]:
             nonlocal late
             lanes = {settlement.lane for settlement in settlements}
             epochs = await held(connection, lanes | {change.lane for change in changes}, lease_list)
@@ -54,7 +54,7 @@ class PostgresSettle(Part):
             hit("settle.before")
             return applied
 
-        applied = await self._database.run(write)
+        applied = await self._database.run(settle_and_change)
         hit("settle.after")
         return applied
 
@@ -159,6 +159,7 @@ async def save_attempts(connection: Connection, attempts: Sequence[Attempt]) -> 
 async def _change(
     connection: Connection, changes: Sequence[Change], endpoints: Mapping[int, Endpoint]
 ) -> None:
+    """Write what changed of lanes: their records, the endpoints' standing, and notices."""
     learned = {change.lane: change.known for change in changes if change.known is not None}
     if learned:
         known_rows = [
@@ -174,7 +175,7 @@ async def _change(
             for lane, known in learned.items()
         ]
         await connection.execute(SQL["settle_known"], *rows.columns(known_rows, 7))
-    await _stand(connection, changes, endpoints)
+    await _save_standing(connection, changes, endpoints)
     notices = [rows.from_notice(notice) for change in changes for notice in change.notices]
     if notices:
         await connection.executemany(SQL["settle_notices"], notices)
@@ -193,14 +194,17 @@ async def _standing(connection: Connection, changes: Sequence[Change]) -> dict[i
     return {row["lane"]: rows.endpoint(row) for row in endpoint_rows}
 
 
-async def _stand(
+async def _save_standing(
     connection: Connection, changes: Sequence[Change], endpoints: Mapping[int, Endpoint]
 ) -> None:
-    stood = dict(endpoints)
+    """Save the endpoints with their new standing."""
+    changed_endpoints = dict(endpoints)
     for change in changes:
-        if change.standing is not None and change.lane in stood:
-            stood[change.lane] = stood[change.lane].stand(change.standing, change.at)
-    for lane, endpoint in stood.items():
+        if change.standing is not None and change.lane in changed_endpoints:
+            changed_endpoints[change.lane] = changed_endpoints[change.lane].stand(
+                change.standing, change.at
+            )
+    for lane, endpoint in changed_endpoints.items():
         await connection.execute(SQL["put_endpoint_changed"], lane)
         await connection.execute(SQL["put_endpoint"], *rows.from_endpoint(endpoint))
 

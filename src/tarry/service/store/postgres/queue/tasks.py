@@ -19,7 +19,7 @@ from tarry.service.model.task import (
 )
 from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.postgres.database import rows
-from tarry.service.store.postgres.database.part import Part, rouse, tell
+from tarry.service.store.postgres.database.part import Part, lock_and_wake, notify_owners
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.queue.advance import do_piece
@@ -32,23 +32,24 @@ class PostgresTasks(RecordsByKind, Part):
         """Save a task and wake its lane; return the task."""
         lanes = [task.lane] if task.lane else []
 
-        async def add(connection: Connection) -> Task:
+        async def save_and_wake(connection: Connection) -> Task:
             await connection.fetch(SQL["advance"], task.id)  # tasks are locked before lanes
-            await rouse(connection, lanes)
+            await lock_and_wake(connection, lanes)
             result = task
             if most_pending is not None:
                 result = await _standing_for(connection, task, most_pending)
             if result is task:
                 await put_tasks(connection, [task])
-            await tell(connection, lanes)
+            await notify_owners(connection, lanes)
             hit("task.before")
             return result
 
-        added = await self._database.run(add)
+        added = await self._database.run(save_and_wake)
         hit("task.after")
         return added
 
     async def _task(self, environment: str, task: str) -> Task:
+        """Return the environment's task; NotFound if it has none with this id."""
         task_rows = await self._database.fetch(SQL["get_task"], task)
         if not task_rows or task_rows[0]["environment"] != environment:
             raise NotFound("task", task)
@@ -76,25 +77,25 @@ class PostgresTasks(RecordsByKind, Part):
     async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
         """Do a task for at most `limit` more deliveries."""
 
-        async def do(connection: Connection) -> Task:
+        async def do_and_save(connection: Connection) -> Task:
             stored = await _held(connection, task, lease)
             if stored is None or stored.finished_at is not None:
                 return stored or task
-            moved = stored.after(await do_piece(connection, stored, now, limit), now)
-            await _save_progress(connection, moved)
+            advanced = stored.after(await do_piece(connection, stored, now, limit), now)
+            await _save_progress(connection, advanced)
             hit("advance.before")
-            return moved
+            return advanced
 
-        moved = await self._database.run(do)
+        advanced = await self._database.run(do_and_save)
         hit("advance.after")
-        return moved
+        return advanced
 
     async def finish(
         self, task: Task, result: dict[str, Any] | Failure, *, now: float, lease: Lease
     ) -> Task:
         """Finish a task with its result, or with the reason why it failed."""
 
-        async def do(connection: Connection) -> Task:
+        async def save_result(connection: Connection) -> Task:
             stored = await _held(connection, task, lease)
             if stored is None or stored.finished_at is not None:
                 return stored or task
@@ -102,7 +103,7 @@ class PostgresTasks(RecordsByKind, Part):
             await _save_progress(connection, ended)
             return ended
 
-        return await self._database.run(do)
+        return await self._database.run(save_result)
 
 
 async def _standing_for(connection: Connection, new: Task, most: int) -> Task:
@@ -130,6 +131,7 @@ async def _held(connection: Connection, task: Task, lease: Lease) -> Task | None
 
 
 async def _save_progress(connection: Connection, task: Task) -> None:
+    """Save a task's cursor, counts and result."""
     progress = (task.cursor, task.done, rows.json(task.data), task.finished_at, task.failed)
     await connection.execute(SQL["advance_noted"], task.id, *progress)
 

@@ -10,7 +10,7 @@ from tarry.service.model.message import Message
 from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.kinds import Notices, Undelivered, UndeliveredIn
 from tarry.service.store.postgres.database import rows
-from tarry.service.store.postgres.database.part import Part, rouse, tell
+from tarry.service.store.postgres.database.part import Part, lock_and_wake, notify_owners
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.retention.old_partition import staying
@@ -35,6 +35,7 @@ class PostgresHistory(RecordsByKind, Part):
         return [(rows.endpoint(row), rows.delivery(row)) for row in delivery_rows]
 
     async def _undelivered(self, query: Undelivered) -> list[tuple[Endpoint, Delivery]]:
+        """Return the live and failed deliveries of an application, or of one of its lanes."""
         first = max(query.after, (query.lane or 0, 0))
         last = LAST_LANE if query.lane is None else query.lane
         bounds = (query.application, *first, query.limit, last)
@@ -42,6 +43,7 @@ class PostgresHistory(RecordsByKind, Part):
         return [(rows.endpoint(row), rows.delivery(row)) for row in delivery_rows]
 
     async def _undelivered_in(self, query: UndeliveredIn) -> list[tuple[Endpoint, Delivery]]:
+        """Return the live and failed deliveries of all applications of an environment."""
         bounds = (query.environment, *query.after, query.limit)
         delivery_rows = await self._database.fetch(SQL["read_undelivered_in"], *bounds)
         return [(rows.endpoint(row), rows.delivery(row)) for row in delivery_rows]
@@ -58,6 +60,7 @@ class PostgresHistory(RecordsByKind, Part):
         return {State(row["state"]): row["many"] for row in state_rows}
 
     async def _notices(self, query: Notices) -> list[Notice]:
+        """Return notices in the order of their ids."""
         sql = SQL["read_unsent_notices" if query.unsent else "read_notices"]
         notice_rows = await self._database.fetch(sql, query.after, query.limit)
         return [rows.notice(row) for row in notice_rows]
@@ -65,7 +68,7 @@ class PostgresHistory(RecordsByKind, Part):
     async def cancel(self, application: str, message: str, *, now: float) -> int:
         """End a message's live deliveries as CANCELLED; return their number."""
 
-        async def end(connection: Connection) -> int:
+        async def end_live(connection: Connection) -> int:
             if not await connection.fetch(SQL["cancel_message"], application, message):
                 raise NotFound("message", message)
             live = await connection.fetch(SQL["cancel"], message)
@@ -75,30 +78,30 @@ class PostgresHistory(RecordsByKind, Part):
                 await connection.execute(
                     SQL["cancel_deliveries"], lanes, seqs, Reason.CANCELLED, now
                 )
-                await rouse(connection, lanes)
+                await lock_and_wake(connection, lanes)
                 await connection.execute(SQL["add_ended"], lanes, [1] * len(lanes))
-                await tell(connection, lanes)
+                await notify_owners(connection, lanes)
             hit("cancel.before")
             return len(lanes)
 
-        ended = await self._database.run(end)
+        ended = await self._database.run(end_live)
         hit("cancel.after")
         return ended
 
     async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
         """Request one more attempt before all other deliveries."""
 
-        async def request(connection: Connection) -> None:
+        async def save_request(connection: Connection) -> None:
             if not await connection.fetch(SQL["resend_endpoint"], endpoint.id):
                 raise NotFound("endpoint", endpoint.id)
             staying_ids = await staying(connection, [message])
             stored = await connection.fetch(SQL["resend_message"], endpoint.application, message)
             if not stored or not staying_ids:
                 raise NotFound("message", message)
-            await rouse(connection, [endpoint.lane])
+            await lock_and_wake(connection, [endpoint.lane])
             await connection.execute(SQL["resend"], endpoint.lane, resend, message)
-            await tell(connection, [endpoint.lane])
+            await notify_owners(connection, [endpoint.lane])
             hit("resend.before")
 
-        await self._database.run(request)
+        await self._database.run(save_request)
         hit("resend.after")

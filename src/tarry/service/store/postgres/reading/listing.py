@@ -133,6 +133,7 @@ class PostgresListing(RecordsByKind, Part):
             raise NotFound("attempt", attempt)
 
     async def _page_tasks(self, kind: Tasks, cut: Cut) -> Found[Task]:
+        """Return a page of an environment's tasks, by id."""
         conditions = (kind.work, kind.finished)
         return await self._listed("page_tasks", kind.environment, cut, rows.task, *conditions)
 
@@ -151,7 +152,7 @@ class PostgresListing(RecordsByKind, Part):
                 (
                     (rows.STATES[row["state"]], row["tried"]),
                     row["counted"],
-                    row["there"],
+                    row["rows_read"],
                     row["last"],
                 )
                 for row in groups
@@ -205,6 +206,7 @@ class PostgresListing(RecordsByKind, Part):
         return {row["id"]: rows.message(row) for row in message_rows}
 
     async def _attempts(self, message: str, ids: list[str]) -> list[tuple[Attempt, Endpoint]]:
+        """Return attempts in the order of these ids, each with its endpoint."""
         attempts = _in_order(ids, await self._database.fetch(SQL["get_attempt"], message, ids))
         lanes = [attempt.lane for attempt in attempts]
         endpoint_rows = (
@@ -218,13 +220,17 @@ class PostgresListing(RecordsByKind, Part):
         first, high = span
 
         async def read_counts(low: str, most: int) -> list[tuple[Any, int, int, str]]:
+            """Return, for each value, how many rows have it, twice, and the last row's id."""
             groups = await self._database.fetch(SQL[query], owner, low, high, most)
-            return [(row["what"], row["there"], row["there"], row["last"]) for row in groups]
+            return [
+                (row["what"], row["rows_read"], row["rows_read"], row["last"]) for row in groups
+            ]
 
         return await count_rows(read_counts, first)
 
 
 def _in_direction(query: str, cut: Cut) -> str:
+    """Return the query that reads in the direction of the cut."""
     return SQL[query] if cut.upwards else DOWN[query]
 
 
@@ -233,6 +239,7 @@ def _message_conditions(message_filter: MessageFilter) -> tuple[object, ...]:
 
 
 def _attempt_conditions(attempt_filter: AttemptFilter) -> tuple[object, ...]:
+    """Return the filter's values in the order in which the queries take them."""
     return (
         *_message_conditions(attempt_filter.message),
         attempt_filter.succeeded,
@@ -242,6 +249,7 @@ def _attempt_conditions(attempt_filter: AttemptFilter) -> tuple[object, ...]:
 
 
 def _in_order(ids: list[str], attempt_rows: list[rows.Row]) -> list[Attempt]:
+    """Return the attempts of these rows in the order of the ids."""
     attempts = {row["id"]: rows.attempt(row) for row in attempt_rows}
     return [attempts[attempt_id] for attempt_id in ids if attempt_id in attempts]
 

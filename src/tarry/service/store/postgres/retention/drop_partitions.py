@@ -62,6 +62,7 @@ class OldPartitions:
             return 0, NOTHING
 
     async def _sweep(self, before: float | None, limit: int) -> tuple[int, Spared]:
+        """Make partitions ahead, and do one step towards dropping an old one."""
         (server,) = await self._database.fetch(SQL["server"])
         retention = None if before is None else server["now"] - before
         if (now := _now()) >= self._look_ahead_at:
@@ -90,6 +91,7 @@ class OldPartitions:
                 await self._database.execute(SQL["sweep_leaving_end"])
 
     def _may_be_dropped(self, partition: Partition) -> bool:
+        """Return False while too many messages of the partition were live at the last try."""
         return self._crowded.get(partition.since, 0.0) <= _now()
 
     async def _continue_drop(
@@ -129,12 +131,12 @@ class OldPartitions:
         if len(older) > old_partition.MOST_LIVE_MESSAGES:
             return 0
 
-        async def go(connection: Connection) -> int:
+        async def drop_oldest(connection: Connection) -> int:
             await detach(connection, old)
             await drop(connection, old, "message", [row["id"] for row in older])
             return 1
 
-        return await when_free(self._database, go, or_else=0)
+        return await when_free(self._database, drop_oldest, or_else=0)
 
 
 def _spared(

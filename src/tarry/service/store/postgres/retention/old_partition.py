@@ -103,6 +103,7 @@ async def _leaving(connection: Connection) -> list[tuple[str, str, float, str, l
 async def _forget_ended(
     connection: Connection, message_rows: Sequence[rows.Row], until: str
 ) -> None:
+    """Remove what belongs to messages of a partition that is about to be dropped."""
     if not message_rows:
         return
     deliveries = await forget(connection, message_rows)

@@ -42,7 +42,7 @@ IN_THE_WAY = frozenset({"23514", "42P01", "42P07", "42P17"})
 class Partition(Struct, frozen=True):
     """A table that holds the ids from `since` (inclusive) to `until` (exclusive)."""
 
-    of: str
+    table: str
     name: str
     since: str
     until: str
@@ -59,41 +59,45 @@ class Partition(Struct, frozen=True):
         return ids.made_at(self.until)
 
 
-def partition(of: str, since_at: float, until_at: float) -> Partition:
+def partition(table: str, since_at: float, until_at: float) -> Partition:
     """Return a partition between two whole seconds, named by the first."""
-    prefix = PREFIXES[of]
+    prefix = PREFIXES[table]
     return Partition(
-        of,
-        f"{of}_{since_at:.0f}",
+        table,
+        f"{table}_{since_at:.0f}",
         prefix + ids.moment(since_at),
         prefix + ids.moment(until_at),
     )
 
 
-async def partitions(database: Database, of: str) -> list[Partition]:
+async def partitions(database: Database, table: str) -> list[Partition]:
     """Return the partitions of a table in order, without the default one."""
-    partition_rows = await database.fetch(SQL["sweep_partitions"], of)
-    return [Partition(of, *row.values()) for row in partition_rows]
+    partition_rows = await database.fetch(SQL["sweep_partitions"], table)
+    return [Partition(table, *row.values()) for row in partition_rows]
 
 
-async def make_ahead(database: Database, of: str, *, now: float, retention: float | None) -> None:
+async def make_ahead(
+    database: Database, table: str, *, now: float, retention: float | None
+) -> None:
     """Create the partitions needed soon; `retention` is in seconds, None for ever."""
     width = UNLIMITED_WIDTH if retention is None else max(NARROWEST, retention / USUAL_PARTITIONS)
-    existing = await partitions(database, of)
-    for new in missing(of, existing, now=now, width=width):
-        (default,) = await database.fetch(SQL["sweep_default"], of)
+    existing = await partitions(database, table)
+    for new in missing(table, existing, now=now, width=width):
+        (default,) = await database.fetch(SQL["sweep_default"], table)
         if default["bytes"] > MOST_SCANNED_BYTES or not await make(database, new):
             return
 
 
-def missing(of: str, existing: Sequence[Partition], *, now: float, width: float) -> list[Partition]:
+def missing(
+    table: str, existing: Sequence[Partition], *, now: float, width: float
+) -> list[Partition]:
     """Return the partitions to create after the existing ones."""
     covered_until = max((old.until_at for old in existing), default=now)
     since_at = math.ceil(covered_until if covered_until > now else now + MARGIN_SECONDS)
     new = []
     while since_at < now + max(AHEAD_SECONDS, 2 * width):
         until_at = math.ceil(since_at + width)
-        new.append(partition(of, since_at, until_at))
+        new.append(partition(table, since_at, until_at))
         since_at = until_at
     return new
 
@@ -106,11 +110,11 @@ async def make(database: Database, new: Partition) -> bool:
         if not turn["ours"]:
             return False
         await connection.execute(
-            f"CREATE TABLE tarry.{new.name} (LIKE tarry.{new.of} INCLUDING ALL);"
+            f"CREATE TABLE tarry.{new.name} (LIKE tarry.{new.table} INCLUDING ALL);"
             f"SET LOCAL lock_timeout = '{PATIENTLY}';"
-            f"LOCK TABLE tarry.{new.of}_default IN SHARE UPDATE EXCLUSIVE MODE;"
+            f"LOCK TABLE tarry.{new.table}_default IN SHARE UPDATE EXCLUSIVE MODE;"
             f"SET LOCAL lock_timeout = '{GENTLY}';"
-            f"ALTER TABLE tarry.{new.of} ATTACH PARTITION tarry.{new.name}"
+            f"ALTER TABLE tarry.{new.table} ATTACH PARTITION tarry.{new.name}"
             f" FOR VALUES FROM ('{new.since}') TO ('{new.until}')"
         )
         return True
@@ -126,10 +130,10 @@ async def detach(connection: Connection, old: Partition) -> None:
     """
     await connection.execute(
         f"SET LOCAL lock_timeout = '{PATIENTLY}';"
-        f"LOCK TABLE tarry.{old.name}, tarry.{old.of}_default IN SHARE UPDATE EXCLUSIVE MODE;"
+        f"LOCK TABLE tarry.{old.name}, tarry.{old.table}_default IN SHARE UPDATE EXCLUSIVE MODE;"
         f"SET LOCAL lock_timeout = '{GENTLY}';"
-        f"LOCK TABLE ONLY tarry.{old.of} IN ACCESS EXCLUSIVE MODE;"
-        f"ALTER TABLE tarry.{old.of} DETACH PARTITION tarry.{old.name}"
+        f"LOCK TABLE ONLY tarry.{old.table} IN ACCESS EXCLUSIVE MODE;"
+        f"ALTER TABLE tarry.{old.table} DETACH PARTITION tarry.{old.name}"
     )
 
 
@@ -139,7 +143,7 @@ async def drop(
     """Drop a detached partition; rows whose `column` is in `kept_ids` move to the default one."""
     if kept_ids:
         await connection.execute(
-            f"INSERT INTO tarry.{old.of} SELECT * FROM tarry.{old.name}"  # noqa: S608  our own names
+            f"INSERT INTO tarry.{old.table} SELECT * FROM tarry.{old.name}"  # noqa: S608  our own names
             f" WHERE {column} = ANY($1::text[])",
             list(kept_ids),
         )

@@ -64,11 +64,12 @@ class PostgresUpkeep(Part):
 
     async def check(self) -> None:
         """Raise if the database cannot be written to, or its schema is not the right one."""
-        await self._database.run(_check)
+        await self._database.run(_try_to_write)
 
     async def _removable(
         self, old_rows: OldRows[str], query: str, before: float | None, spared: Spared, limit: int
     ) -> list[str]:
+        """Return the messages that a query finds to be old, and that may be removed now."""
         if before is None:
             return []
 
@@ -81,21 +82,23 @@ class PostgresUpkeep(Part):
         return await old_rows.removable(read_rows, limit=limit)
 
 
-async def _check(connection: Connection) -> None:
+async def _try_to_write(connection: Connection) -> None:
+    """Check the schema's version and write a row."""
     version = await require(connection)
     await connection.execute(SQL["check"], version)
 
 
-async def _sweep_messages(connection: Connection, over: list[str]) -> int:
-    held = await connection.fetch(SQL["sweep_held"], over)
-    if held:
-        live = await connection.fetch(SQL["sweep_live"], [row["id"] for row in held])
+async def _sweep_messages(connection: Connection, candidates: list[str]) -> int:
+    """Remove messages that have no live delivery; return the number of rows."""
+    locked = await connection.fetch(SQL["sweep_held"], candidates)
+    if locked:
+        live = await connection.fetch(SQL["sweep_live"], [row["id"] for row in locked])
         live_ids = {row["id"] for row in live}
-        held = [row for row in held if row["id"] not in live_ids]
-    if not held:
+        locked = [row for row in locked if row["id"] not in live_ids]
+    if not locked:
         return 0
-    messages = [row["id"] for row in held]
-    deliveries = await forget(connection, held)
+    messages = [row["id"] for row in locked]
+    deliveries = await forget(connection, locked)
     attempts = await connection.fetch(SQL["sweep_attempts"], messages)
     await connection.execute(SQL["sweep_gone"], messages)
     return len(messages) + len(deliveries) + len(attempts)

@@ -164,7 +164,7 @@ SELECT * FROM tarry.task
 -- Of a piece of a lane's deliveries: how many were accepted in a time range, by state and tries.
 SELECT d.state, d.tries > 0 AS tried,
        count(*) FILTER (WHERE d.accepted_at >= $4 AND d.accepted_at < $5) AS counted,
-       count(*) AS there, max(d.seq) AS last
+       count(*) AS rows_read, max(d.seq) AS last
   FROM (SELECT * FROM tarry.delivery
          WHERE lane = $1 AND seq > $2
          ORDER BY seq
@@ -173,7 +173,7 @@ SELECT d.state, d.tries > 0 AS tried,
 
 -- name: count_attempts
 -- Of a piece of a lane's attempts between two ids: how many succeeded and how many failed.
-SELECT a.kind IS NULL AS what, count(*) AS there, max(a.id) AS last
+SELECT a.kind IS NULL AS what, count(*) AS rows_read, max(a.id) AS last
   FROM (SELECT id, kind FROM tarry.attempt
          WHERE lane = $1 AND id > $2 AND id < $3
          ORDER BY id

@@ -40,19 +40,22 @@ class SqliteCatalogue(RecordsByKind):
         )
 
     async def _create_environment(self, environment: Environment) -> None:
+        """Add an environment, unless it exists."""
         row = (environment.id, environment.policy)
         await self._threads.write(
             lambda session: session.db.execute(SQL["create_environment"], row).fetchall()
         )
 
     async def _put_environment(self, environment: Environment) -> None:
-        def work(session: Session) -> None:
+        """Create or replace an environment, and wake the lanes of its applications."""
+
+        def save_and_wake(session: Session) -> None:
             session.db.execute(SQL["put_environment"], (environment.id, environment.policy))
             session.db.execute(SQL["put_environment_tell"], (environment.id,))
             session.woke = True
             hit("environment.before")
 
-        await self._threads.write(work)
+        await self._threads.write(save_and_wake)
         hit("environment.after")
 
     async def _environment(self, known_as: str) -> Environment:
@@ -68,11 +71,13 @@ class SqliteCatalogue(RecordsByKind):
     async def _change_application(
         self, environment: str, application: str, change: Callable[[Application], Application]
     ) -> Application:
-        def work(session: Session) -> Application:
+        """Apply `change` to the stored application."""
+
+        def change_stored(session: Session) -> Application:
             stored = _stored_application(session, environment, application)
             return _save_application(session, change(stored))
 
-        changed = await self._threads.write(work)
+        changed = await self._threads.write(change_stored)
         hit("application.after")
         return changed
 
@@ -88,7 +93,7 @@ class SqliteCatalogue(RecordsByKind):
     async def _put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
         """Create or replace an endpoint; a new endpoint gets a lane."""
 
-        def work(session: Session) -> Endpoint:
+        def create_or_change(session: Session) -> Endpoint:
             if not session.db.execute(
                 SQL["put_endpoint_application"], (endpoint.application,)
             ).fetchone():
@@ -103,7 +108,7 @@ class SqliteCatalogue(RecordsByKind):
             hit("endpoint.before")
             return saved
 
-        saved = await self._threads.write(work)
+        saved = await self._threads.write(create_or_change)
         hit("endpoint.after")
         return saved
 
@@ -117,14 +122,14 @@ class SqliteCatalogue(RecordsByKind):
     ) -> Endpoint:
         """Apply `change` to the stored endpoint."""
 
-        def work(session: Session) -> Endpoint:
-            stored = _stored(session, application, endpoint)
+        def change_stored(session: Session) -> Endpoint:
+            stored = _stored_endpoint(session, application, endpoint)
             changed = _change(session, stored, change)
             save_notices(session, noting, stored, changed)
             hit("change.before")
             return changed
 
-        changed = await self._threads.write(work)
+        changed = await self._threads.write(change_stored)
         hit("change.after")
         return changed
 
@@ -133,14 +138,14 @@ class SqliteCatalogue(RecordsByKind):
     ) -> Task:
         """Mark an endpoint DELETED; return the task that discards its deliveries."""
 
-        def work(session: Session) -> Task:
-            stored = _stored(session, application, endpoint)
+        def mark_deleted(session: Session) -> Task:
+            stored = _stored_endpoint(session, application, endpoint)
             deleted = _change(session, stored, lambda current: current.stand(Standing.DELETED, now))
             save_notices(session, noting, stored, deleted)
             hit("delete.before")
             return discard_task(session, deleted)
 
-        task = await self._threads.write(work)
+        task = await self._threads.write(mark_deleted)
         hit("delete.after")
         return task
 
@@ -154,18 +159,20 @@ class SqliteCatalogue(RecordsByKind):
     async def _lane(self, application: str, endpoint: str) -> LaneRow:
         """Return an endpoint's lane."""
 
-        def work(db: apsw.Connection) -> LaneRow:
+        def read_lane(db: apsw.Connection) -> LaneRow:
             row = db.execute(SQL["get_lane"], (endpoint, application)).fetchone()
             if row is None:
                 raise NotFound("endpoint", endpoint)
             return rows.lane_row(row)
 
-        return await self._threads.browse(work)
+        return await self._threads.browse(read_lane)
 
     async def _delete_application(
         self, environment: str, application: str, *, now: float
     ) -> list[Task]:
-        def work(session: Session) -> list[Task]:
+        """Hide an application and delete its endpoints; return tasks that discard deliveries."""
+
+        def delete_all(session: Session) -> list[Task]:
             db = session.db
             _stored_application(session, environment, application)
             db.execute(SQL["delete_application"], (now, application)).fetchall()
@@ -181,39 +188,46 @@ class SqliteCatalogue(RecordsByKind):
             hit("delete.before")
             return tasks
 
-        tasks = await self._threads.write(work)
+        tasks = await self._threads.write(delete_all)
         hit("delete.after")
         return tasks
 
     async def _put_policy(self, policy: PolicyVersion) -> None:
-        def work(session: Session) -> None:
+        """Save a version of a policy."""
+
+        def save_policy(session: Session) -> None:
             session.db.execute(SQL["put_policy"], (policy.version, policy.document))
             hit("policy.before")
 
-        await self._threads.write(work)
+        await self._threads.write(save_policy)
         hit("policy.after")
 
     async def _policy(self, version: str) -> PolicyVersion:
-        def work(db: apsw.Connection) -> PolicyVersion:
+        """Return a version of a policy."""
+
+        def read_policy(db: apsw.Connection) -> PolicyVersion:
             document = db.execute(SQL["get_policy"], (version,)).get
             if document is None:
                 raise NotFound("policy", version)
             return PolicyVersion(version, document)
 
-        return await self._threads.browse(work)
+        return await self._threads.browse(read_policy)
 
     async def _sealed(self, query: SealedEndpoints) -> list[Endpoint]:
+        """Return the endpoints that have sealed secrets or headers, in the order of their ids."""
         return await self._documents("read_sealed", (query.after, query.limit), rows.ENDPOINT)
 
     async def _documents(
         self, query: str, bounds: rows.Row, decoder: json.Decoder[Value]
     ) -> list[Value]:
+        """Return the decoded documents that a query finds."""
         return await self._threads.browse(
             lambda db: [decoder.decode(text) for (text,) in db.execute(SQL[query], bounds)]
         )
 
 
-def _stored(session: Session, application: str, endpoint: str) -> Endpoint:
+def _stored_endpoint(session: Session, application: str, endpoint: str) -> Endpoint:
+    """Return the application's endpoint; NotFound if it has none with this id."""
     stored = stored_endpoint(session, endpoint)
     if stored is None or stored.application != application:
         raise NotFound("endpoint", endpoint)
@@ -221,6 +235,7 @@ def _stored(session: Session, application: str, endpoint: str) -> Endpoint:
 
 
 def _stored_application(session: Session, environment: str, application: str) -> Application:
+    """Return the environment's application; NotFound if it has none with this id."""
     document = session.db.execute(SQL["change_application"], (application,)).get
     stored = None if document is None else rows.APPLICATION.decode(document)
     if stored is None or stored.environment != environment:
@@ -229,6 +244,7 @@ def _stored_application(session: Session, environment: str, application: str) ->
 
 
 def _save_application(session: Session, application: Application) -> Application:
+    """Save an application and wake its lanes; Conflict if another one has its uid."""
     try:
         saved = session.db.execute(
             SQL["put_application"],
@@ -252,12 +268,14 @@ def _save_application(session: Session, application: Application) -> Application
 
 
 def _change(session: Session, stored: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
+    """Apply `change` to an endpoint that is not deleted, and save it."""
     if stored.standing is Standing.DELETED:
         raise NotFound("endpoint", stored.id)
     return keep_endpoint(session, change(stored).following(stored))
 
 
 def _new_lane(session: Session, endpoint: Endpoint) -> int:
+    """Create the lane of a new endpoint, and return its number."""
     row = (shard_of(endpoint.application), first_version(endpoint))
     ((lane,),) = list(session.db.execute(SQL["put_endpoint_lane"], row))
     session.db.execute(SQL["put_endpoint_lane_state"], (lane,))

@@ -36,35 +36,35 @@ class SqliteRegistry(RecordsByKind):
     async def _create_event_type(self, event_type: EventType) -> None:
         """Add an event type that does not exist yet."""
 
-        def work(session: Session) -> None:
+        def insert(session: Session) -> None:
             try:
                 session.db.execute(SQL["create_event_type"], _event_type_row(event_type))
             except apsw.ConstraintError:
                 raise Conflict("event type", event_type.name) from None
 
-        await self._threads.write(work)
+        await self._threads.write(insert)
 
     async def _change_event_type(
         self, environment: str, name: str, change: Callable[[EventType], EventType]
     ) -> EventType:
         """Apply `change` to the stored event type."""
 
-        def work(session: Session) -> EventType:
+        def change_stored(session: Session) -> EventType:
             changed = change(_event_type(session.db, environment, name))
             saved = replace(changed, environment=environment, name=name)
             session.db.execute(SQL["change_event_type"], _event_type_row(saved))
             return saved
 
-        return await self._threads.write(work)
+        return await self._threads.write(change_stored)
 
     async def _delete_event_type(self, environment: str, name: str) -> None:
         """Delete an event type."""
 
-        def work(session: Session) -> None:
+        def delete_stored(session: Session) -> None:
             if not session.db.execute(SQL["delete_event_type"], (environment, name)).fetchall():
                 raise NotFound("event type", name)
 
-        await self._threads.write(work)
+        await self._threads.write(delete_stored)
 
     async def _event_type(self, environment: str, name: str) -> EventType:
         """Return the event type of this name."""
@@ -93,41 +93,43 @@ class SqliteRegistry(RecordsByKind):
             "document": rows.document(key),
         }
 
-        def work(session: Session) -> None:
+        def insert(session: Session) -> None:
             try:
                 session.db.execute(SQL["create_key"], row)
             except apsw.ConstraintError:
                 raise Conflict("key", key.id) from None
 
-        await self._threads.write(work)
+        await self._threads.write(insert)
 
     async def key(self, hashed: bytes) -> Key:
         """Return the key with this hash."""
 
-        def work(db: apsw.Connection) -> Key:
+        def read_key(db: apsw.Connection) -> Key:
             document = db.execute(SQL["key"], (hashed,)).get
             if document is None:
                 raise NotFound("key", "...")
             return rows.KEY.decode(document)
 
-        return await self._threads.browse(work)
+        return await self._threads.browse(read_key)
 
     async def _change_key(self, environment: str, key: str, change: Callable[[Key], Key]) -> Key:
-        def work(session: Session) -> Key:
+        """Apply `change` to a stored key; only its expiry and revocation are saved."""
+
+        def change_stored(session: Session) -> Key:
             document = session.db.execute(SQL["change_key_known"], (key,)).get
             stored = None if document is None else rows.KEY.decode(document)
             if stored is None or stored.environment != environment:
                 raise NotFound("key", key)
-            return _save_end(session, stored, change(stored))
+            return _save_key_end(session, stored, change(stored))
 
-        return await self._threads.write(work)
+        return await self._threads.write(change_stored)
 
     async def revoke_keys(
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
         """Revoke the keys to an application; return their number."""
 
-        def work(session: Session) -> int:
+        def revoke_all(session: Session) -> int:
             documents = list(session.db.execute(SQL["revoke_keys"], (application,)))
             keys = [
                 key
@@ -135,10 +137,10 @@ class SqliteRegistry(RecordsByKind):
                 if key.revoked_at is None and (sessions is None or key.session in sessions)
             ]
             for key in keys:
-                _save_end(session, key, key.revoked(now, delay))
+                _save_key_end(session, key, key.revoked(now, delay))
             return len(keys)
 
-        return await self._threads.write(work)
+        return await self._threads.write(revoke_all)
 
     async def _page_keys(self, environment: str, cut: Cut) -> Found[Key]:
         """Return an environment's keys, by id."""
@@ -148,7 +150,7 @@ class SqliteRegistry(RecordsByKind):
     async def keep(self, name: str, value: bytes, *, instead_of: bytes | None = None) -> bytes:
         """Save a value under a name unless one exists, or instead of one; return the stored one."""
 
-        def work(session: Session) -> bytes:
+        def save_and_read(session: Session) -> bytes:
             if instead_of is None:
                 session.db.execute(SQL["keep"], (name, value))
             else:
@@ -157,30 +159,30 @@ class SqliteRegistry(RecordsByKind):
             stored: bytes | None = session.db.execute(SQL["keep_known"], (name,)).get
             return stored or b""
 
-        return await self._threads.write(work)
+        return await self._threads.write(save_and_read)
 
     async def claim(self, claim: Claim, *, now: float) -> Claim:
         """Claim a key for a holder, and return the claim as it is stored then."""
 
-        def work(session: Session) -> Claim:
+        def claim_and_read(session: Session) -> Claim:
             parameters = asdict(claim)
             session.db.execute(SQL["claim"], {**parameters, "now": now})
             ((*row,),) = session.db.execute(SQL["claim_known"], (claim.environment, claim.key))
             hit("claim.before")
             return Claim(**dict(zip(Claim.__struct_fields__, row, strict=True)))
 
-        stored = await self._threads.write(work)
+        stored = await self._threads.write(claim_and_read)
         hit("claim.after")
         return stored
 
     async def end_claim(self, claim: Claim, end: ClaimEnd) -> None:
         """End a claim, if this holder still has it and it has no answer."""
 
-        def work(session: Session) -> None:
+        def end_or_forget(session: Session) -> None:
             session.db.execute(_ENDS[end], asdict(claim))
             hit("answer.before")
 
-        await self._threads.write(work)
+        await self._threads.write(end_or_forget)
         hit("answer.after")
 
     async def mark_sent(self, notices: Sequence[str]) -> None:
@@ -193,6 +195,7 @@ class SqliteRegistry(RecordsByKind):
     async def _page_of(
         self, queries: tuple[str, str], environment: str, cut: Cut, decoder: json.Decoder[Value]
     ) -> Found[Value]:
+        """Return a page of an environment's records, read with one query for each direction."""
         up, down = queries
         low, high = cut.between(FIRST, LAST)
         sql, mark = (SQL[up], low) if cut.upwards else (SQL[down], high)
@@ -204,6 +207,7 @@ class SqliteRegistry(RecordsByKind):
 
 
 def _event_type(db: apsw.Connection, environment: str, name: str) -> EventType:
+    """Return the environment's event type; NotFound if it has none of this name."""
     document = db.execute(SQL["get_event_type"], (environment, name)).get
     if document is None:
         raise NotFound("event type", name)
@@ -219,7 +223,7 @@ def _event_type_row(event_type: EventType) -> dict[str, str | bool]:
     }
 
 
-def _save_end(session: Session, stored: Key, changed: Key) -> Key:
+def _save_key_end(session: Session, stored: Key, changed: Key) -> Key:
     """Save when a key expires or was revoked."""
     saved = replace(stored, expires_at=changed.expires_at, revoked_at=changed.revoked_at)
     bounds = {"id": saved.id, "ends_at": saved.ends_at, "document": rows.document(saved)}

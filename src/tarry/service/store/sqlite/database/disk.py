@@ -96,6 +96,7 @@ class Room:
         return self.is_short
 
     def _measure(self, db: apsw.Connection) -> None:
+        """Measure the free disk space, and log if it fell below the reserve or rose above it."""
         try:
             disk = self._disk(self._path)
             empty = int(db.pragma("freelist_count")) * int(db.pragma("page_size"))
@@ -129,7 +130,7 @@ class Log:
         self._path = path
         self._tried = 0
         self._copying: Thread | None = None
-        db.set_wal_hook(self._note)  # this replaces SQLite's own copying
+        db.set_wal_hook(self._note_log_size)  # this replaces SQLite's own copying
 
     def tidy(self, *, is_short_of_room: bool = False, reserve: int = 0) -> None:
         """Start to copy a long log, or finish the copy that was started; between transactions.
@@ -140,7 +141,7 @@ class Log:
             if self._copying.is_alive():
                 return
             self._copying = None
-            _copy(self._db)
+            _copy_log(self._db)
             self._tried = self.pages
         elif self.pages < self._tried:  # the log was restarted
             self._tried = 0
@@ -156,17 +157,20 @@ class Log:
         if self._copying is not None:
             self._copying.join()
 
-    def _note(self, _db: apsw.Connection, _name: str, pages: int) -> int:
+    def _note_log_size(self, _db: apsw.Connection, _name: str, pages: int) -> int:
+        """Note how many pages the log has; SQLite calls this after each commit."""
         self.pages = pages
         return apsw.SQLITE_OK
 
     def _copy_bulk(self) -> None:
+        """Copy the write-ahead log into the database file, on a connection of its own."""
         with suppress(apsw.Error):  # the file is gone: the next write reports it
             db = connect(self._path)
-            _copy(db)
+            _copy_log(db)
             db.close()
 
 
-def _copy(db: apsw.Connection) -> None:
+def _copy_log(db: apsw.Connection) -> None:
+    """Copy the log into the database file, as far as no reader needs it."""
     with suppress(apsw.Error):  # the pages stay in the log until the next try
         db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

@@ -52,6 +52,7 @@ def _unfit(error: UnicodeError | OverflowError) -> StoreError:
 
 
 def _translate(error: apsw.Error, path: Path) -> StoreError:
+    """Return the error as one of the service, with words for people."""
     for kind, reason in PASSING.items():
         if isinstance(error, kind):
             return StoreUnavailable(f"{path}: {reason} ({error})")

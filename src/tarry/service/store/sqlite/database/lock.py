@@ -76,6 +76,7 @@ class DispatcherLock:
             return False
 
     def _lock(self, holder: Holder) -> int:
+        """Lock the lock file and write the holder into it; StoreOwned if another process has it."""
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
@@ -96,6 +97,7 @@ class DispatcherLock:
 
     @staticmethod
     def _owner(file: int) -> str:
+        """Return the words for the process that holds the lock."""
         try:
             holder = json.decode(os.pread(file, 1_000, 0), type=Holder)
         except DecodeError:  # it was locked just now, and the holder is not written yet

@@ -6,7 +6,7 @@ from threading import Event
 from typing import TypeVar
 
 Answer = TypeVar("Answer")
-Unwanted = Callable[[], bool]
+IsUnwanted = Callable[[], bool]
 """Returns True once the caller has stopped waiting."""
 
 
@@ -15,14 +15,14 @@ def never() -> bool:
     return False
 
 
-async def in_own_thread(work: Callable[[Unwanted], Answer]) -> Answer:
+async def in_own_thread(work: Callable[[IsUnwanted], Answer]) -> Answer:
     """Run `work` in a thread. It must check now and then whether it is unwanted, and raise then.
 
     A process ends only after its threads: without this check, Ctrl-C would wait until a copy of
     many gigabytes is complete.
     """
-    over = Event()
+    caller_is_gone = Event()
     try:
-        return await asyncio.to_thread(work, over.is_set)
+        return await asyncio.to_thread(work, caller_is_gone.is_set)
     finally:
-        over.set()
+        caller_is_gone.set()

@@ -56,6 +56,7 @@ class Audience:
 
 
 def _goal(endpoint: Endpoint) -> Goal:
+    """Return an endpoint's lane, and whether its deliveries are skipped."""
     return endpoint.lane, endpoint.standing is Standing.DISABLED
 
 
@@ -120,6 +121,7 @@ class Session:
         }
 
     def _audience(self, application: str, version: int) -> Audience:
+        """Return the endpoints of an application, from the cache if they have not changed."""
         audience = self._audiences.get(application)
         if audience is None or audience.version != version:
             documents = self.db.execute(SQL["add_endpoints"], (application,))
@@ -174,6 +176,7 @@ class Session:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what identifies a file, whatever its name; None if there is none."""
     try:
         stats = path.stat()
     except OSError:

@@ -120,7 +120,7 @@ class JobThread(Generic[Context]):
             self._jobs.put(Job(work, future))
         return await future
 
-    def stir(self) -> None:
+    def wake_thread(self) -> None:
         """Wake the thread, so that it waits with its new `patience`."""
         with self._lock:
             if self._closed is None:
@@ -165,6 +165,7 @@ class JobThread(Generic[Context]):
             call_soon(loop, partial(_resolve, group))
 
     def _run(self) -> None:
+        """Do jobs, several at a time, until the thread is closed or an error ends it."""
         jobs: list[Job[Context]] = []
         try:
             while self._closed is None or not self._jobs.empty():
@@ -179,6 +180,7 @@ class JobThread(Generic[Context]):
             self.leave()
 
     def _take(self) -> list[Job[Context]]:
+        """Wait for a job; return it with as many others as one transaction may have."""
         jobs: list[Job[Context]] = []
         try:
             job = self._jobs.get(timeout=self.patience())
@@ -196,6 +198,7 @@ class JobThread(Generic[Context]):
         return jobs
 
     def _die(self, error: BaseException, jobs: list[Job[Context]]) -> None:
+        """Close the thread after an error, and fail all its jobs with that error."""
         with self._lock:
             self._closed = f"the store's thread {self._thread.name} died: {error!r}"
         while True:
@@ -230,7 +233,7 @@ class Reader(JobThread[apsw.Connection]):
     def watch(self, on_wake: Callable[[], None]) -> None:
         """From now on, call `on_wake` on this thread when any process has woken lanes."""
         self._on_wake = on_wake
-        self.stir()
+        self.wake_thread()
 
     def patience(self) -> float | None:
         """Return the time between two checks for woken lanes, if there is a listener."""
@@ -242,10 +245,10 @@ class Reader(JobThread[apsw.Connection]):
             return
         self._checked_at = monotonic()
         try:
-            if self._woken(self._connection()):
+            if self._lanes_were_woken(self._connection()):
                 self._on_wake()
         except apsw.Error as error:
-            self._let_go(error)  # the next read or write reports it
+            self._close_if_lost(error)  # the next read or write reports it
 
     def serve(self, jobs: list[Job[apsw.Connection]]) -> None:
         """Run the jobs; also check for woken lanes if there was no idle time for that."""
@@ -253,7 +256,7 @@ class Reader(JobThread[apsw.Connection]):
             try:
                 job.answer = self._read(job.work)
             except apsw.Error as error:
-                self._let_go(error)
+                self._close_if_lost(error)
                 job.error = store_error(error, self._path)
             except UNFIT as error:
                 job.error = store_error(error, self._path)
@@ -269,6 +272,7 @@ class Reader(JobThread[apsw.Connection]):
             self._db = None
 
     def _read(self, work: Callable[[apsw.Connection], object]) -> object:
+        """Call `work` in a transaction that only reads."""
         db = self._connection()
         db.execute("BEGIN")
         try:
@@ -277,16 +281,19 @@ class Reader(JobThread[apsw.Connection]):
             if db.in_transaction:
                 db.execute("ROLLBACK")
 
-    def _woken(self, db: apsw.Connection) -> bool:
+    def _lanes_were_woken(self, db: apsw.Connection) -> bool:
+        """Return whether another connection has woken lanes since the last call."""
         before, self._data_version = self._data_version, db.pragma("data_version")
         return before != self._data_version and db.execute(SQL["woken_any"]).fetchone() is not None
 
     def _connection(self) -> apsw.Connection:
+        """Return this thread's connection, and open it at the first call."""
         if self._db is None:
             self._db = connect_to_read(self._path)
         return self._db
 
-    def _let_go(self, error: apsw.Error) -> None:
+    def _close_if_lost(self, error: apsw.Error) -> None:
+        """Close the connection if the error means that it is lost."""
         if isinstance(error, LOST):
             self.leave()
 
@@ -317,6 +324,7 @@ def call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None
 
 
 def _resolve(jobs: list[Job[Context]]) -> None:
+    """Pass each job's answer or error to its caller. This runs in the event loop."""
     for job in jobs:
         if job.future.done():  # cancelled meanwhile
             continue

@@ -97,6 +97,7 @@ class Writer(JobThread[Session]):
             self._session = None
 
     def _transact(self, session: Session, jobs: list[Work]) -> None:
+        """Do jobs in one transaction; an error of one job undoes that job alone."""
         session.woke = False
         session.db.execute("BEGIN IMMEDIATE")
         first, *others = _groups(jobs)
@@ -132,6 +133,7 @@ class Writer(JobThread[Session]):
             self._refuse(session, job, error, "ROLLBACK", "BEGIN IMMEDIATE")
 
     def _do(self, session: Session, job: Work) -> None:
+        """Do a job within a savepoint; if it fails, undo it and keep its error."""
         session.db.execute("SAVEPOINT job")
         try:
             job.answer = job.work(session)

@@ -37,13 +37,13 @@ class SqliteIngest(RecordsByKind):
     async def _expunge_message(self, application: str, message: str) -> None:
         """Delete a message's payload."""
 
-        def work(session: Session) -> None:
+        def delete_payload(session: Session) -> None:
             expunged = session.db.execute(SQL["expunge"], (message, application)).fetchall()
             if not expunged:
                 raise NotFound("message", message)
             hit("expunge.before")
 
-        await self._threads.write(work)
+        await self._threads.write(delete_payload)
         hit("expunge.after")
 
 
@@ -101,6 +101,7 @@ class Adding:
         return answers
 
     def _decide(self, new: NewMessage) -> Answer:
+        """Accept a message, or return the error or the earlier answer to its key."""
         message = new.message
         tenant = self._tenants.get(message.application)
         if tenant is None:
@@ -134,6 +135,7 @@ class Adding:
         return Accepted(first, repeated=True)
 
     def _event_id_is_used(self, message: Message, event_id: str) -> bool:
+        """Return whether an accepted message of the application has this event id."""
         event = (message.application, event_id)
         return event in self._events or bool(self._db.execute(SQL["add_event"], event).fetchone())
 
@@ -145,6 +147,7 @@ class Adding:
         return self._waiting[application]
 
     def _accept(self, new: NewMessage, tenant: Tenant) -> None:
+        """Remember a message, its deliveries, key and event id for `_save`."""
         message = new.message
         self._number += 1
         goals = tenant.audience.goals(message, new.only)
@@ -157,6 +160,7 @@ class Adding:
             self._events.add((message.application, message.event_id))
 
     def _save(self) -> None:
+        """Write the accepted messages, their keys and their deliveries."""
         message_rows = [rows.message_row(fresh.number, fresh.message) for fresh in self._fresh]
         write_rows(self._db, SQL["add_message"], message_rows)
         firsts = [
@@ -167,6 +171,7 @@ class Adding:
         write_rows(self._db, SQL["add_delivery"], list(self._deliveries(self._number_lanes())))
 
     def _number_lanes(self) -> dict[int, int]:
+        """Count the new deliveries into their lanes; return the last earlier number of each."""
         goals = Counter(goal for fresh in self._fresh for goal in fresh.goals)
         live = Counter[int]()
         skipped = Counter[int]()
@@ -196,6 +201,7 @@ class Adding:
         }
 
     def _deliveries(self, last: dict[int, int]) -> Iterator[rows.Row]:
+        """Yield the rows of the new deliveries, numbered on from `last` of each lane."""
         for fresh in self._fresh:
             at, due_at = fresh.message.accepted_at, fresh.message.deliver_at
             if fresh.message.is_scheduled:

@@ -14,7 +14,7 @@ from tarry.service.store.sqlite.migrate.schema import bring_up, on_file
 from tarry.service.store.sqlite.queries import SQL
 
 Rows = tuple[list[Row], list[Row]]
-"""Those of messages, and those of their deliveries."""
+"""The rows of messages, and the rows of their deliveries."""
 
 
 class BareFile:

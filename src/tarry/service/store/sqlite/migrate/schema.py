@@ -12,7 +12,7 @@ from tarry.errors import SchemaMismatch, StoreError
 from tarry.service.store.migrate import Migration, Status, status, steps
 from tarry.service.store.sqlite.database.connection import connect, is_another_programs
 from tarry.service.store.sqlite.database.faults import store_error
-from tarry.service.store.sqlite.database.own_thread import Unwanted, in_own_thread, never
+from tarry.service.store.sqlite.database.own_thread import IsUnwanted, in_own_thread, never
 
 STEPS = steps(__package__)
 NEWEST_VERSION = len(STEPS)
@@ -67,7 +67,7 @@ def require(db: apsw.Connection) -> None:
 def on_file(
     path: Path,
     work: Callable[[apsw.Connection], Answer],
-    unwanted: Unwanted = never,
+    is_unwanted: IsUnwanted = never,
     *,
     create: bool = False,
 ) -> Answer:
@@ -77,7 +77,7 @@ def on_file(
         raise StoreError(f"there is no file {path}; `tarry migrate up` makes one")
     try:
         db = connect(path, create=create)
-        db.set_progress_handler(unwanted, STEPS_PER_CHECK)
+        db.set_progress_handler(is_unwanted, STEPS_PER_CHECK)
         try:
             return work(db)
         finally:
@@ -100,6 +100,7 @@ def check_folder(path: Path) -> None:
 
 
 def _run_step(db: apsw.Connection, step: Migration) -> None:
+    """Run one step in a transaction, unless another process has run it by now."""
     db.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have run it while this one waited for the lock.

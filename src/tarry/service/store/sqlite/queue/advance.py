@@ -48,15 +48,17 @@ class Candidate(Struct, frozen=True):
         """Whether the task replays this message to the endpoint."""
         if not self.whole:
             return False
-        if self.state is None and not self._is_for(endpoint):
+        if self.state is None and not self._goes_to(endpoint):
             return False
         state = None if self.state is None else State(self.state)
         return task.replays.fits(self._message(task), SoFar(state, self.status_class))
 
-    def _is_for(self, endpoint: Endpoint) -> bool:
+    def _goes_to(self, endpoint: Endpoint) -> bool:
+        """Return whether the endpoint wants the message."""
         return endpoint.wants(self.event_type, rows.words(self.channels))
 
     def _message(self, task: Task) -> Message:
+        """Return the message without its payload, to compare with a filter."""
         return Message(
             id=self.id,
             application=task.application,
@@ -106,6 +108,7 @@ def _next_deliveries(
 
 
 def _replay(session: Session, task: Task, now: float, limit: int) -> Piece:
+    """Make a piece of a replay's deliveries ready, and create those that are missing."""
     endpoint = rows.ENDPOINT.decode(session.db.execute(SQL["settle_endpoint"], (task.lane,)).get)
     bounds = _bounds_of_messages(
         task,
@@ -116,7 +119,7 @@ def _replay(session: Session, task: Task, now: float, limit: int) -> Piece:
     )
     with closing(session.db.execute(SQL["advance_messages"], bounds)) as message_rows:
         candidates = (Candidate(*row) for row in message_rows)
-        checked = (
+        rows_with_cursors = (
             (
                 behind(candidate.accepted_at, candidate.id),
                 candidate.is_replayed(task, endpoint),
@@ -124,8 +127,8 @@ def _replay(session: Session, task: Task, now: float, limit: int) -> Piece:
             )
             for candidate in candidates
         )
-        concerned, piece = _choose(checked, task, limit)
-    replayed = [candidate for _, _, candidate in concerned]
+        chosen, piece = _choose(rows_with_cursors, task, limit)
+    replayed = [candidate for _, _, candidate in chosen]
     _make_ready(
         session,
         task.lane,
@@ -144,18 +147,20 @@ def _replay(session: Session, task: Task, now: float, limit: int) -> Piece:
 
 
 def _purge(session: Session, task: Task, limit: int) -> Piece:
+    """Delete the payloads of a piece of an application's messages."""
     bounds = _bounds_of_messages(task, limit)
     with closing(session.db.execute(SQL["advance_payloads"], bounds)) as message_rows:
-        checked = (
+        rows_with_cursors = (
             (behind(accepted_at, message_id), full, number)
             for accepted_at, message_id, full, number in message_rows
         )
-        concerned, piece = _choose(checked, task, limit)
-    write_rows(session.db, SQL["advance_purge"], [(number,) for _, _, number in concerned])
+        chosen, piece = _choose(rows_with_cursors, task, limit)
+    write_rows(session.db, SQL["advance_purge"], [(number,) for _, _, number in chosen])
     return piece
 
 
 def _bounds_of_messages(task: Task, limit: int, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401  parameters of any type
+    """Return the parameters of a query for a piece of the task's messages."""
     at, after = task.place
     return _bounds(task, limit, application=task.application, at=at, after=after, **parameters)
 
@@ -174,25 +179,25 @@ def _choose(candidates: Iterable[rows.Row], task: Task, limit: int) -> tuple[lis
     A row starts with the cursor value behind it and with whether it is to be changed. No row is
     read beyond the last one that is changed: all writers wait meanwhile.
     """
-    concerned: list[rows.Row] = []
+    chosen: list[rows.Row] = []
     cursor, rows_read = task.cursor, 0
     for row in candidates:
         cursor, rows_read = row[0], rows_read + 1
         if row[1]:
-            concerned.append(row)
-            if len(concerned) == limit:
-                return concerned, Piece(limit, str(cursor), last=False)
-    return concerned, Piece(
-        len(concerned), str(cursor), last=rows_read < limit * ROWS_READ_PER_CHANGE
-    )
+            chosen.append(row)
+            if len(chosen) == limit:
+                return chosen, Piece(limit, str(cursor), last=False)
+    return chosen, Piece(len(chosen), str(cursor), last=rows_read < limit * ROWS_READ_PER_CHANGE)
 
 
 def _make_ready(session: Session, lane: int, seqs: Sequence[int], now: float) -> None:
+    """Make deliveries of a lane ready to be sent now, and wake the lane."""
     write_rows(session.db, SQL["advance_again"], [(now, lane, seq) for seq in seqs])
-    _stir(session, lane, len(seqs))
+    _wake_if_resting(session, lane, len(seqs))
 
 
 def _deliver(session: Session, lane: int, messages: Sequence[int], now: float) -> None:
+    """Create a delivery in a lane for each of these messages."""
     if not messages:
         return
     last, _ = session.add_to_lanes({lane: len(messages)})[lane]
@@ -203,10 +208,10 @@ def _deliver(session: Session, lane: int, messages: Sequence[int], now: float) -
         for seq, message in enumerate(messages, start=first)
     ]
     write_rows(session.db, SQL["add_delivery"], deliveries)
-    _stir(session, lane, len(messages))
+    _wake_if_resting(session, lane, len(messages))
 
 
-def _stir(session: Session, lane: int, deliveries: int) -> None:
+def _wake_if_resting(session: Session, lane: int, deliveries: int) -> None:
     """Wake a lane that got a delivery while at rest."""
     if deliveries and not session.db.execute(SQL["advance_awake"], (lane,)).get:
         session.wake([lane])

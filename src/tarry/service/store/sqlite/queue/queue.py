@@ -33,7 +33,7 @@ class SqliteQueue:
         lock = self._threads.lock
         lock.take(worker)
 
-        def work(session: Session) -> list[Lease]:
+        def take_shards(session: Session) -> list[Lease]:
             db, now = session.db, session.clock()
             own_workers, latest = rows.array(lock.workers), now + TOO_LONG * length
             db.execute(SQL["lease_end"], (own_workers,))
@@ -47,14 +47,14 @@ class SqliteQueue:
             hit("lease.before")
             return sorted(leases, key=lambda lease: lease.shard)
 
-        owned = await self._threads.write(work)
+        owned = await self._threads.write(take_shards)
         hit("lease.after")
         return owned
 
     async def renew(self, worker: str, leases: Sequence[Lease], *, length: float) -> list[Lease]:
         """Extend the leases; return those that are still owned."""
 
-        def work(session: Session) -> list[Lease]:
+        def extend_leases(session: Session) -> list[Lease]:
             until = session.clock() + length
             session.db.execute(SQL["lease_alive"], (worker, until))
             own = [lease for lease in leases if lease.worker == worker]
@@ -63,19 +63,19 @@ class SqliteQueue:
             hit("renew.before")
             return [lease for lease in own if lease.shard in held]
 
-        owned = await self._threads.write(work)
+        owned = await self._threads.write(extend_leases)
         hit("renew.after")
         return owned
 
     async def release(self, leases: Sequence[Lease]) -> None:
         """Give shards back; with the last one, the dispatcher's role too."""
 
-        def work(session: Session) -> set[str]:
+        def end_leases(session: Session) -> set[str]:
             session.db.executemany(SQL["release"], ((shard,) for shard in session.held(leases)))
             hit("release.before")
             return {worker for (worker,) in session.db.execute(SQL["release_left"])}
 
-        still_owning = await self._threads.write(work)
+        still_owning = await self._threads.write(end_leases)
         hit("release.after")
         for worker in {lease.worker for lease in leases} - still_owning:
             self._threads.lock.leave(worker)
@@ -83,11 +83,11 @@ class SqliteQueue:
     async def server(self) -> Server:
         """Return this machine's time: all processes that open the file run on it."""
 
-        def work(db: apsw.Connection) -> Server:
+        def read_clock(db: apsw.Connection) -> Server:
             now = self._threads.clock()
             return Server(now, 0.0, db.execute(SQL["server"], (now,)).get)
 
-        return await self._threads.read(work)
+        return await self._threads.read(read_clock)
 
     async def awake(self, shards: Sequence[int]) -> list[int]:
         """Return the lanes of these shards that are not at rest."""
@@ -106,13 +106,13 @@ class SqliteQueue:
         if not affected:
             return []
 
-        def work(session: Session) -> list[int]:
+        def take_woken(session: Session) -> list[int]:
             held = rows.array(session.held(affected))
             lanes = sorted(lane for (lane,) in session.db.execute(SQL["woken"], (held,)))
             hit("woken.before")
             return lanes
 
-        lanes = await self._threads.write(work)
+        lanes = await self._threads.write(take_woken)
         hit("woken.after")
         return lanes
 
@@ -126,7 +126,7 @@ class SqliteQueue:
         """Put lanes to rest that have nothing to send, or let lanes doze; return their numbers."""
         query, lease_list = SQL["rest_doze" if doze else "rest"], list(leases)
 
-        def work(session: Session) -> set[int]:
+        def let_rest(session: Session) -> set[int]:
             held = session.held_for(lanes, lease_list)
             resting = {
                 lane
@@ -137,18 +137,18 @@ class SqliteQueue:
             hit("rest.before")
             return resting
 
-        resting = await self._threads.write(work)
+        resting = await self._threads.write(let_rest)
         hit("rest.after")
         return resting
 
     async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
         """Return these lanes, without lanes that are gone."""
 
-        def work(db: apsw.Connection) -> list[LaneRow]:
+        def read_lanes(db: apsw.Connection) -> list[LaneRow]:
             found_rows = (db.execute(SQL["lanes"], (lane,)).fetchone() for lane in lanes)
             return [rows.lane_row(row) for row in found_rows if row is not None]
 
-        return await self._threads.read(work)
+        return await self._threads.read(read_lanes)
 
     async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
         """Return deliveries that these lanes can send next."""
@@ -162,11 +162,11 @@ class SqliteQueue:
         """Return the record saved by `learn` for each of these origins."""
         name_array = rows.array(names)
 
-        def work(db: apsw.Connection) -> list[bytes]:
+        def read_records(db: apsw.Connection) -> list[bytes]:
             records = dict(db.execute(SQL["origins"], (name_array,)))
             return [records.get(name, b"") for name in names]
 
-        return await self._threads.read(work)
+        return await self._threads.read(read_records)
 
     async def learn(
         self, origins: Mapping[str, bytes], *, expected: Mapping[str, bytes] = NO_RECORDS
@@ -174,7 +174,7 @@ class SqliteQueue:
         """Save what was learned about origins; return the records that were not replaced."""
         name_array = rows.array(origins)
 
-        def work(session: Session) -> dict[str, bytes]:
+        def replace_records(session: Session) -> dict[str, bytes]:
             records = dict(session.db.execute(SQL["origins"], (name_array,)))
             not_replaced = {
                 name: record
@@ -186,7 +186,7 @@ class SqliteQueue:
             hit("learn.before")
             return not_replaced
 
-        not_replaced = await self._threads.write(work)
+        not_replaced = await self._threads.write(replace_records)
         hit("learn.after")
         return not_replaced
 
@@ -196,10 +196,10 @@ def fetch_from(db: apsw.Connection, wants: Sequence[Want], now: float, most_byte
     fetched = Fetched([], {}, {}, {})
     room = most_bytes
     for want in wants:
-        lane = db.execute(SQL["fetch_lane"], (want.lane,)).fetchone()
-        if lane is None:
+        lane_row = db.execute(SQL["fetch_lane"], (want.lane,)).fetchone()
+        if lane_row is None:
             continue
-        fetched.added[want.lane], fetched.versions[want.lane] = lane
+        fetched.added[want.lane], fetched.versions[want.lane] = lane_row
         if want.stream is Stream.WAITING:
             due_at = db.execute(SQL["fetch_next"], (want.lane, now)).get
             if due_at is not None:
@@ -215,6 +215,7 @@ def fetch_from(db: apsw.Connection, wants: Sequence[Want], now: float, most_byte
 
 
 def _stream(db: apsw.Connection, want: Want, now: float) -> Iterator[Due]:
+    """Read the deliveries of one stream of a lane."""
     bounds: rows.Row
     match want.stream:
         case Stream.READY:

@@ -35,7 +35,7 @@ class SqliteSettling:
         """Save the outcomes of deliveries, their attempts, and changes of lanes."""
         leases = list(leases)
 
-        def work(session: Session) -> list[bool]:
+        def settle_and_change(session: Session) -> list[bool]:
             lanes = (item.lane for items in (settlements, changes) for item in items)
             held = session.held_for(lanes, leases)
             applied = _settle(session, settlements, held)
@@ -45,7 +45,7 @@ class SqliteSettling:
             hit("settle.before")
             return applied
 
-        applied = await self._threads.write(Bulk(work))
+        applied = await self._threads.write(Bulk(settle_and_change))
         hit("settle.after")
         return applied
 
@@ -59,7 +59,7 @@ class SqliteSettling:
             return 0
         bounds = {"lane": lane, "accepted_before": accepted_before, "now": now, "limit": limit}
 
-        def work(session: Session) -> int:
+        def end_old(session: Session) -> int:
             if session.shard(lane) not in session.held([lease]):
                 return 0
             session.db.execute(SQL["expire"], bounds)
@@ -68,7 +68,7 @@ class SqliteSettling:
             hit("expire.before")
             return expired
 
-        expired = await self._threads.write(work)
+        expired = await self._threads.write(end_old)
         hit("expire.after")
         return expired
 
@@ -76,6 +76,7 @@ class SqliteSettling:
 def _settle(
     session: Session, settlements: Sequence[Settlement | Resent], held: dict[int, int]
 ) -> list[bool]:
+    """Write the outcomes whose leases are held; return for each whether it was applied."""
     allowed = [
         (index, settlement)
         for index, settlement in enumerate(settlements)
@@ -86,14 +87,14 @@ def _settle(
     ended = Counter[int]()
     for batch in in_rounds(allowed):
         unchanged = _unchanged(session, batch)
-        same = [
+        matching = [
             (index, settlement, *unchanged[index])
             for index, settlement in batch
             if index in unchanged
         ]
-        live_rows = [_settle_row(settlement) for _, settlement, _, is_live in same if is_live]
+        live_rows = [_settle_row(settlement) for _, settlement, _, is_live in matching if is_live]
         write_rows(session.db, SQL["settle"], live_rows)
-        for index, settlement, message, is_live in same:
+        for index, settlement, message, is_live in matching:
             applied[index] = is_live
             ended[settlement.lane] += is_live and settlement.state not in LIVE
             if settlement.attempt is not None:
@@ -145,6 +146,7 @@ def _apply_resend(session: Session, resent: Resent, message: int) -> int:
 
 
 def _settle_row(settlement: Settlement) -> rows.Row:
+    """Return the parameters of the query `settle`."""
     due_at = settlement.due_at
     if due_at is None and settlement.state is WAITING:
         due_at = 0.0  # it waits for no particular time, so it is due
@@ -162,6 +164,7 @@ def _settle_row(settlement: Settlement) -> rows.Row:
 
 
 def _change(session: Session, change: Change) -> None:
+    """Write what changed of a lane: its record, the endpoint's standing, and notices."""
     db = session.db
     if change.known is not None:
         db.execute(SQL["settle_known"], (rows.document(change.known), change.lane))

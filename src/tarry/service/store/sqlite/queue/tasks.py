@@ -35,7 +35,7 @@ class SqliteTasks(RecordsByKind):
     async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
         """Save a task and wake its lane; return the task."""
 
-        def work(session: Session) -> Task:
+        def save_and_wake(session: Session) -> Task:
             result = task
             if most_pending is not None:
                 pending = _pending(session.db, task.lane)
@@ -46,11 +46,12 @@ class SqliteTasks(RecordsByKind):
             hit("task.before")
             return result
 
-        added = await self._threads.write(work)
+        added = await self._threads.write(save_and_wake)
         hit("task.after")
         return added
 
     async def _task(self, environment: str, task: str) -> Task:
+        """Return the environment's task; NotFound if it has none with this id."""
         stored = await self._threads.browse(lambda db: _get(db, task))
         if stored.environment != environment:
             raise NotFound("task", task)
@@ -75,16 +76,16 @@ class SqliteTasks(RecordsByKind):
         """Return the oldest unfinished task of these kinds, of the next tenant in these shards."""
         parameters = (*after, rows.array(shards), rows.array(works))
 
-        def work(db: apsw.Connection) -> Task | None:
+        def read_oldest(db: apsw.Connection) -> Task | None:
             document = db.execute(SQL["next_task"], parameters).get
             return None if document is None else rows.TASK.decode(document)
 
-        return await self._threads.read(work)
+        return await self._threads.read(read_oldest)
 
     async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
         """Do a task for at most `limit` more deliveries."""
 
-        def work(session: Session) -> Task:
+        def do_and_save(session: Session) -> Task:
             if shard_of(task.application) not in session.held([lease]):
                 return task
             stored = _get(session.db, task.id)
@@ -95,7 +96,7 @@ class SqliteTasks(RecordsByKind):
             hit("advance.before")
             return after
 
-        after = await self._threads.write(work)
+        after = await self._threads.write(do_and_save)
         hit("advance.after")
         return after
 
@@ -104,7 +105,7 @@ class SqliteTasks(RecordsByKind):
     ) -> Task:
         """Finish a task with its result, or with the reason why it failed."""
 
-        def work(session: Session) -> Task:
+        def save_result(session: Session) -> Task:
             if shard_of(task.application) not in session.held([lease]):
                 return task
             stored = _get(session.db, task.id)
@@ -113,7 +114,7 @@ class SqliteTasks(RecordsByKind):
                 put_task(session, stored)
             return stored
 
-        return await self._threads.write(work)
+        return await self._threads.write(save_result)
 
 
 def put_task(session: Session, task: Task) -> None:
@@ -141,6 +142,7 @@ def _pending(db: apsw.Connection, lane: int) -> list[Task]:
 
 
 def _get(db: apsw.Connection, task: str) -> Task:
+    """Return a task; NotFound if there is none with this id."""
     document = db.execute(SQL["get_task"], (task,)).get
     if document is None:
         raise NotFound("task", task)

@@ -31,20 +31,21 @@ class SqliteHistory(RecordsByKind):
     async def _message(self, application: str, known_as: str) -> Message:
         """Return the message with this id or event id."""
 
-        def work(db: apsw.Connection) -> Message:
+        def read_message(db: apsw.Connection) -> Message:
             parameters = {"application": application, "known_as": known_as}
             row = db.execute(SQL["get_message"], parameters).fetchone()
             if row is None:
                 raise NotFound("message", known_as)
             return rows.message(row)
 
-        return await self._threads.browse(work)
+        return await self._threads.browse(read_message)
 
     async def _deliveries_of(self, message: str) -> list[tuple[Endpoint, Delivery]]:
         """Return all deliveries of a message, by endpoint id."""
         return await self._deliveries("read_deliveries", {"message": message})
 
     async def _undelivered(self, query: Undelivered) -> list[tuple[Endpoint, Delivery]]:
+        """Return the live and failed deliveries of an application, or of one of its lanes."""
         lane, seq = max(query.after, (query.lane or 0, 0))
         bounds = {
             "application": query.application,
@@ -56,6 +57,7 @@ class SqliteHistory(RecordsByKind):
         return await self._deliveries("read_undelivered", bounds)
 
     async def _undelivered_in(self, query: UndeliveredIn) -> list[tuple[Endpoint, Delivery]]:
+        """Return the live and failed deliveries of all applications of an environment."""
         lane, seq = query.after
         bounds = {"environment": query.environment, "lane": lane, "seq": seq, "limit": query.limit}
         return await self._deliveries("read_undelivered_in", bounds)
@@ -73,6 +75,7 @@ class SqliteHistory(RecordsByKind):
         )
 
     async def _notices(self, query: Notices) -> list[Notice]:
+        """Return notices in the order of their ids."""
         sql = SQL["read_unsent_notices" if query.unsent else "read_notices"]
         bounds = (query.after, query.limit)
         return await self._threads.browse(
@@ -82,7 +85,7 @@ class SqliteHistory(RecordsByKind):
     async def cancel(self, application: str, message: str, *, now: float) -> int:
         """End a message's live deliveries as CANCELLED; return their number."""
 
-        def work(session: Session) -> int:
+        def end_live(session: Session) -> int:
             number = _number(session, application, message)
             ended = list(session.db.execute(SQL["cancel"], (now, number)))
             for (lane,) in ended:
@@ -91,14 +94,14 @@ class SqliteHistory(RecordsByKind):
             hit("cancel.before")
             return len(ended)
 
-        ended = await self._threads.write(work)
+        ended = await self._threads.write(end_live)
         hit("cancel.after")
         return ended
 
     async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
         """Request one more attempt before all other deliveries."""
 
-        def work(session: Session) -> None:
+        def save_request(session: Session) -> None:
             stored = stored_endpoint(session, endpoint.id)
             if stored is None or stored.standing is Standing.DELETED:
                 raise NotFound("endpoint", endpoint.id)
@@ -107,18 +110,20 @@ class SqliteHistory(RecordsByKind):
             session.wake([endpoint.lane])
             hit("resend.before")
 
-        await self._threads.write(work)
+        await self._threads.write(save_request)
         hit("resend.after")
 
     async def _deliveries(
         self, query: str, bounds: dict[str, Any]
     ) -> list[tuple[Endpoint, Delivery]]:
+        """Return the deliveries that a query finds, each with its endpoint."""
         return await self._threads.browse(
             lambda db: [rows.delivery_with_endpoint(row) for row in db.execute(SQL[query], bounds)]
         )
 
 
 def _number(session: Session, application: str, message: str) -> int:
+    """Return the number of a message's row; NotFound if the application has no such message."""
     number = session.db.execute(SQL["cancel_message"], (message, application)).get
     if number is None:
         raise NotFound("message", message)

@@ -125,12 +125,12 @@ class SqliteListing(RecordsByKind):
     async def _expunge_attempt(self, message: str, attempt: str) -> None:
         """Replace the stored response of an attempt by EXPUNGED."""
 
-        def work(session: Session) -> None:
+        def replace_response(session: Session) -> None:
             parameters = {"kept": EXPUNGED, "message": message, "attempt": attempt}
             if not session.db.execute(SQL["expunge_attempt"], parameters).fetchall():
                 raise NotFound("attempt", attempt)
 
-        await self._threads.write(work)
+        await self._threads.write(replace_response)
 
     async def _page_tasks(self, kind: Tasks, cut: Cut) -> Found[Task]:
         work = None if kind.work is None else kind.work.value
@@ -218,6 +218,7 @@ def _in_direction(query: str, cut: Cut) -> str:
 
 
 def _message_bounds(message_filter: MessageFilter) -> Bounds:
+    """Return the filter's values as parameters of a query."""
     types = message_filter.event_types
     return {
         "channel": message_filter.channel,
@@ -227,6 +228,7 @@ def _message_bounds(message_filter: MessageFilter) -> Bounds:
 
 
 def _attempt_bounds(attempt_filter: AttemptFilter) -> Bounds:
+    """Return the filter's values as parameters of a query."""
     return {
         "succeeded": attempt_filter.succeeded,
         "status_class": attempt_filter.status_class,

@@ -10,7 +10,7 @@ import apsw
 from tarry.errors import StoreError
 from tarry.service.store.sqlite.database.connection import connect_to_read
 from tarry.service.store.sqlite.database.faults import store_error
-from tarry.service.store.sqlite.database.own_thread import Unwanted, never
+from tarry.service.store.sqlite.database.own_thread import IsUnwanted, never
 
 COMPANIONS = ("", "-wal", "-shm", "-journal", "-dispatcher", ".keys")
 """The suffixes of a database's own files."""
@@ -19,11 +19,11 @@ PAGES_PER_CHECK = 10_000
 """How many pages are copied before the next check whether the copy is still wanted."""
 
 
-def back_up(path: Path, target: Path, unwanted: Unwanted = never) -> None:
+def back_up(path: Path, target: Path, is_unwanted: IsUnwanted = never) -> None:
     """Write a consistent copy to `target`; the file appears complete or not at all.
 
     An existing file is replaced, unless it belongs to the database itself or is a database in
-    use. Raises StoreError if the copy becomes `unwanted` before it is complete.
+    use. Raises StoreError if the copy becomes unwanted before it is complete.
     """
     _refuse_own(path, target)
     if target.with_name(target.name + "-wal").exists():
@@ -31,7 +31,7 @@ def back_up(path: Path, target: Path, unwanted: Unwanted = never) -> None:
     # A name for each backup: if two used one draft, the first would publish the other's half copy.
     part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
     try:
-        _copy(path, part, unwanted)
+        _copy(path, part, is_unwanted)
         part.replace(target)
         _sync(target.parent)
     except (apsw.Error, OSError) as error:
@@ -43,6 +43,7 @@ def back_up(path: Path, target: Path, unwanted: Unwanted = never) -> None:
 
 
 def _refuse_own(path: Path, file: Path) -> None:
+    """Raise StoreError if the backup would replace a file of the database."""
     own = [path.with_name(path.name + companion) for companion in COMPANIONS]
     if file.resolve() in own or (
         file.exists() and any(map(file.samefile, filter(Path.exists, own)))
@@ -50,7 +51,8 @@ def _refuse_own(path: Path, file: Path) -> None:
         raise StoreError(f"no backup at {file}: it belongs to the database {path} itself")
 
 
-def _copy(path: Path, part: Path, unwanted: Unwanted) -> None:
+def _copy(path: Path, part: Path, is_unwanted: IsUnwanted) -> None:
+    """Copy the database to the file `part`, in pieces, as it is at one moment."""
     source = connect_to_read(path)
     try:
         # One snapshot for all steps: with one for each step, any write would restart the copy.
@@ -60,8 +62,8 @@ def _copy(path: Path, part: Path, unwanted: Unwanted) -> None:
         try:
             with copy.backup("main", source, "main") as backup:
                 while not backup.done:
-                    if unwanted():
-                        raise apsw.InterruptError("nobody waits for it any more")
+                    if is_unwanted():
+                        raise apsw.InterruptError("the caller has stopped waiting")
                     backup.step(PAGES_PER_CHECK)
         finally:
             copy.close()
@@ -70,6 +72,7 @@ def _copy(path: Path, part: Path, unwanted: Unwanted) -> None:
 
 
 def _sync(folder: Path) -> None:
+    """Write a folder's entries to the disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

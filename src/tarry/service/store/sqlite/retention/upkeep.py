@@ -32,7 +32,7 @@ class SqliteUpkeep:
         before = retention.expired_before
         payloads += await self._removable(self._expired, "sweep_expired", before, limit)
 
-        def work(session: Session) -> int:
+        def remove_old(session: Session) -> int:
             changes = session.db.total_changes()
             _forget(session.db, messages)
             over = ((message,) for message in payloads if _is_over(session.db, message))
@@ -49,7 +49,7 @@ class SqliteUpkeep:
             hit("sweep.before")
             return session.db.total_changes() - changes
 
-        swept = await self._threads.write(work)
+        swept = await self._threads.write(remove_old)
         hit("sweep.after")
         return swept
 
@@ -60,11 +60,11 @@ class SqliteUpkeep:
     async def check(self) -> None:
         """Raise if the database cannot be written to, or its schema is not the right one."""
 
-        def work(session: Session) -> None:
+        def try_to_write(session: Session) -> None:
             schema.require(session.db)
             session.db.execute(SQL["check"])
 
-        await self._threads.write(work)
+        await self._threads.write(try_to_write)
 
     async def close(self) -> None:
         """Finish running work and close the file."""
@@ -73,6 +73,7 @@ class SqliteUpkeep:
     async def _removable(
         self, old_rows: OldRows[int], query: str, before: float | None, limit: int
     ) -> list[int]:
+        """Return the messages that a query finds to be old, and that may be removed now."""
         if before is None:
             return []
 
