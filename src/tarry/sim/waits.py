@@ -115,6 +115,7 @@ def _around(jitter: NoJitter | Full | Equal | Percent, curve: Floats, draws: Flo
 def _decorrelated(
     jitter: Decorrelated, backoff: Backoff, memory: Floats, draws: Floats
 ) -> tuple[Floats, Floats]:
+    """Return the waits of decorrelated jitter, which are also its memory."""
     base, cap = backoff.curve(1), backoff.ceiling
     high = 3 * np.where(np.isnan(memory), base, memory)
     if jitter.clamp == "inside":

@@ -95,7 +95,7 @@ class Reader:
     """
 
     __slots__ = (
-        "_came",
+        "_bytes_read",
         "_framed",
         "_headers",
         "_interim",

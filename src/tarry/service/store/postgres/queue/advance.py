@@ -68,10 +68,10 @@ async def _replay_messages(connection: Connection, task: Task, now: float, limit
         now,
         replay_filter.status_class is not None,
     )
-    candidates_that_fit = [
+    checked_candidates = [
         {**row, "concerned": row["concerned"] and _fits(replay_filter, row)} for row in candidates
     ]
-    chosen, piece = _choose(candidates_that_fit, _cursor_of_message, task, limit)
+    chosen, piece = _choose(checked_candidates, _cursor_of_message, task, limit)
     done = await _replay(connection, task, chosen, replay_filter.states, now)
     return replace(piece, done=done)
 
