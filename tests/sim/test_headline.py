@@ -60,7 +60,7 @@ def test_who_fails_in_some_run_is_named() -> None:
 
 def test_nobody_may_make_it() -> None:
     found = study(a=recovers(None, 1.0), b=recovers(None, None))
-    assert headline(found) == "First to recover: nobody in every run."
+    assert headline(found) == "First to recover: none in every run."
 
 
 def test_who_are_alike_in_one_thing_are_compared_by_the_next() -> None:

@@ -193,8 +193,8 @@ class Endpoints:
                 else:
                     return
         if why is not None:
-            wanted = f"those of this database: {why}"
-            raise SettingsError("sealing keys", "those of another one", wanted)
+            wanted = f"the keys of this database: {why}"
+            raise SettingsError("sealing keys", "the keys of another one", wanted)
 
     def _needs_resealing(self, endpoint: Endpoint) -> bool:
         sealed = [secret.sealed for secret in endpoint.secrets]

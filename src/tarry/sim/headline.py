@@ -46,7 +46,7 @@ def _leaders(results: tuple[Result, ...], metric: str) -> str:
     lost = [result for result in results if _mean(result, metric) is None]
     ranked = [result for _, result in sorted(known, key=lambda pair: sign * pair[0])]
     if not ranked:
-        return f"{race.title}: nobody in every run."
+        return f"{race.title}: none in every run."
     leads = [(_lead(ranked[0], result, metric, sign), result) for result in ranked]
     behind = [(lead, result) for lead, result in leads if _clear(lead)]
     if not behind and not lost:

@@ -108,7 +108,7 @@ async def test_a_copy_that_nobody_waits_for_any_more_is_not_finished(
     await scene.add()
     monkeypatch.setattr(backup, "PAGES_PER_CHECK", 1)
     answers = iter([False, False, True])
-    with pytest.raises(StoreError, match=r"no backup at .*nobody waits"):
+    with pytest.raises(StoreError, match=r"no backup at .*the caller has stopped waiting"):
         back_up(path, tmp_path / "backup.db", lambda: next(answers))
     assert left(tmp_path, ".part") == left(tmp_path, "backup.db") == []
 
