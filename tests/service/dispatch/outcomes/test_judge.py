@@ -1,6 +1,7 @@
 """What answers say about a message and an endpoint, and what becomes of the delivery."""
 
 import math
+from email.utils import formatdate
 
 import pytest
 from hypothesis import given
@@ -36,7 +37,7 @@ def judged(
     status: int, policy: Policy = DELIVERY, *, draw: float = 0.5, **headers: str
 ) -> Judgement:
     said = tuple((name.replace("_", "-"), value) for name, value in headers.items())
-    return judge(Answer(0.1, status=status, headers=said), policy, now=NOON, draw=draw)
+    return judge(Answer(0.1, status=status, headers=said), policy, now=NOON, wall=NOON, draw=draw)
 
 
 @pytest.mark.parametrize(
@@ -90,17 +91,21 @@ def test_each_status_has_its_verdict(status: int, verdict: Verdict, kind: Kind |
 def test_without_an_answer_it_failed_and_tells_whether_anybody_was_there(
     kind: Kind, *, unreachable: bool
 ) -> None:
-    found = judge(Answer(0.1, failure=kind, unreachable=unreachable), DELIVERY, now=NOON, draw=0.5)
+    found = judge(
+        Answer(0.1, failure=kind, unreachable=unreachable), DELIVERY, now=NOON, wall=NOON, draw=0.5
+    )
     assert found == Judgement(Verdict.FAILED, kind, unreachable=unreachable)
 
 
 def test_a_failure_counts_more_than_a_status_that_came_before_it() -> None:
-    found = judge(Answer(0.1, status=200, failure=Kind.PROTOCOL), DELIVERY, now=NOON, draw=0.5)
+    found = judge(
+        Answer(0.1, status=200, failure=Kind.PROTOCOL), DELIVERY, now=NOON, wall=NOON, draw=0.5
+    )
     assert (found.verdict, found.kind) == (Verdict.FAILED, Kind.PROTOCOL)
 
 
 def test_nothing_at_all_is_an_answer_that_breaks_the_protocol() -> None:
-    found = judge(Answer(0.1), DELIVERY, now=NOON, draw=0.5)
+    found = judge(Answer(0.1), DELIVERY, now=NOON, wall=NOON, draw=0.5)
     assert (found.verdict, found.kind) == (Verdict.FAILED, Kind.PROTOCOL)
 
 
@@ -190,6 +195,13 @@ def test_a_wait_may_be_asked_for_as_a_date() -> None:
     assert judged(503, retry_after="Fri, 15 Jan 2027 08:00:45 GMT").asked == 45.0
 
 
+@pytest.mark.parametrize("step", [-3600.0, 3600.0])
+def test_a_date_is_read_by_the_wall_clock_also_after_that_was_set(step: float) -> None:
+    date = formatdate(NOON + step + 30, usegmt=True)
+    answer = Answer(0.1, status=503, headers=(("retry-after", date),))
+    assert judge(answer, DELIVERY, now=NOON, wall=NOON + step, draw=0.5).asked == 30.0
+
+
 def test_a_date_is_read_by_the_clock_of_who_wrote_it() -> None:
     slow = "Fri, 15 Jan 2027 07:30:00 GMT"
     asked = judged(503, retry_after="Fri, 15 Jan 2027 07:30:45 GMT", date=slow).asked
@@ -235,7 +247,9 @@ def test_whatever_comes_back_the_judgement_makes_sense(
 ) -> None:
     told = {"webhook-delivery": said, "retry-after": wait}
     headers = tuple((name, value) for name, value in told.items() if value is not None)
-    found = judge(Answer(0.1, status, headers, failure=failure), DELIVERY, now=NOON, draw=0.5)
+    found = judge(
+        Answer(0.1, status, headers, failure=failure), DELIVERY, now=NOON, wall=NOON, draw=0.5
+    )
 
     assert (found.kind is None) is (found.verdict is Verdict.ACCEPTED)
     assert found.asked is None or 0 <= found.asked <= DELIVERY.retry_after.at_most

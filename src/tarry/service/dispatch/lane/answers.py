@@ -51,7 +51,8 @@ def take_answer(lane: Lane, pending: PendingAttempt, answer: Answer) -> None:
     context, due = lane.context, pending.due
     now = context.now()
     attempt, draw = context.id(ids.ATTEMPT, now), context.draw()
-    judgement = judge(answer, pending.config.policy, now=now, draw=draw)
+    wall = context.wall(now)
+    judgement = judge(answer, pending.config.policy, now=now, wall=wall, draw=draw)
     context.slots.give_back(lane)
     lane.allowance.ended(timed_out=answer.failure is Kind.TIMEOUT)
     lane.begin_outcome()

@@ -86,8 +86,12 @@ _PRIVATE = frozenset({Verdict.REFUSED, Verdict.GONE})
 _ACCEPTED = Judgement(Verdict.ACCEPTED)
 
 
-def judge(answer: Answer, policy: Policy, *, now: float, draw: float) -> Judgement:
-    """Return what this answer means under a policy's statuses."""
+def judge(answer: Answer, policy: Policy, *, now: float, wall: float, draw: float) -> Judgement:
+    """Return what this answer means under a policy's statuses.
+
+    `wall` is the wall clock's time, by which dates in the answer are read. The worker's own time,
+    `now`, does not follow when that clock is set.
+    """
     status = answer.status
     if answer.failure is not None or status is None:
         kind = answer.failure or Kind.PROTOCOL
@@ -100,7 +104,7 @@ def judge(answer: Answer, policy: Policy, *, now: float, draw: float) -> Judgeme
         if wish == "abort-message":
             return Judgement(Verdict.ABORTED, Kind.PERMANENT)
         if not _OK <= status < _MULTIPLE:
-            asked = _asked(headers, status, policy, now)
+            asked = _asked(headers, status, policy, wall)
             until = None if asked is None else now + asked * (1 + HOLD_SPREAD * draw)
             return _failed(status, policy, asked, until)
     return _ACCEPTED if _OK <= status < _MULTIPLE else _failed(status, policy)
@@ -128,14 +132,14 @@ def _retried(status: int, statuses: Statuses) -> bool:
     return status not in statuses.never and not _BAD <= status < _SERVER
 
 
-def _asked(headers: dict[str, str], status: int, policy: Policy, now: float) -> float | None:
+def _asked(headers: dict[str, str], status: int, policy: Policy, wall: float) -> float | None:
     """Return the wait that the endpoint asked for, as far as the policy honours it.
 
     A long wait is cut, and never a reason to stop. If the answer has a `date`, times in it are
     taken as those of the endpoint's own clock.
     """
-    date = parse_date(headers.get("date"), now=now)
-    there = now if date is None else date
+    date = parse_date(headers.get("date"), now=wall)
+    there = wall if date is None else date
     asked = parse_retry_after(headers.get("retry-after"), now=there)
     if asked is None and status == _TOO_MANY:
         asked = parse_rate_limit(headers, now=there)
