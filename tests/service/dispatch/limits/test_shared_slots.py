@@ -86,6 +86,23 @@ def test_a_slot_that_comes_free_goes_to_the_tenant_that_waits_longest() -> None:
     assert (third.in_flight, fourth.in_flight) == (1, 0)
 
 
+@pytest.mark.parametrize("others", [7, 8, 30])
+def test_a_free_slot_goes_to_a_tenant_without_any_however_many_have_their_share(
+    others: int,
+) -> None:
+    slots = Slots(2 * others)
+    hanging = [FakeLane(slots, f"hanging {number}") for number in range(others)]
+    for lane in hanging:
+        for _ in range(2):
+            slots.take_anyway(lane)
+    for lane in hanging:
+        lane.pump()
+    (healthy,) = pumped(slots, "healthy")
+    hanging[0].wanted = 0
+    hanging[0].answered()
+    assert (healthy.in_flight, slots.free) == (1, 0)
+
+
 def test_lanes_of_a_tenant_are_let_in_one_after_the_other() -> None:
     slots = Slots(2)
     holder, *waiting = pumped(slots, "a", "a", "a", "a")

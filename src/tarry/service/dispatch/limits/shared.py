@@ -164,8 +164,9 @@ class Round(Generic[LaneT]):
     def __init__(self) -> None:
         self._applications: dict[str, dict[LaneT, None]] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._applications)
+    def __len__(self) -> int:
+        """Return how many applications have a lane that waits."""
+        return len(self._applications)
 
     def __iter__(self) -> Iterator[LaneT]:
         for lanes in self._applications.values():
@@ -212,9 +213,6 @@ class Round(Generic[LaneT]):
 
 
 # --- Slots that lanes share ---------------------------------------------------------------------
-
-PASSED_OVER = 8
-"""How many tenants that have their share are skipped, at most, when a slot becomes free."""
 
 
 class Claimant(Protocol):
@@ -264,16 +262,16 @@ class Slots:
     def serve(self) -> None:
         """Let lanes send that wait for a slot, one tenant after the other.
 
-        Call it for each slot that became free. A tenant that is skipped holds slots: it is served
-        when one of them becomes free.
+        Call it for each slot that became free. A tenant that has its share is skipped: it holds
+        slots, so at most as many tenants are skipped as there are slots.
         """
-        passed_over = 0
-        while self._waiting and self._shares.free > 0 and passed_over < PASSED_OVER:
+        skipped = 0
+        while skipped < len(self._waiting) and self._shares.free > 0:
             if self._shares.allows(self._waiting.next_application):
                 self._waiting.pop().pump()
             else:
                 self._waiting.skip()
-                passed_over += 1
+                skipped += 1
 
     def forget(self, claimant: Claimant) -> None:
         """Remove a lane from the queue."""
