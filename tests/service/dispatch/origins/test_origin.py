@@ -646,6 +646,15 @@ def test_only_a_probe_that_moves_away_changes_when_the_next_one_goes(
     assert group.is_changed is is_written
 
 
+def test_a_lane_that_is_back_as_a_new_object_stays_when_the_old_one_leaves() -> None:
+    place = Place()
+    group, (old,) = place.group("a", 1)
+    new = FakeLane(place, group, old.number)
+    group.join(new.member)
+    group.leave(old.member)
+    assert group.lanes == {old.number: new}
+
+
 def test_a_lane_that_left_has_no_turn() -> None:
     place = Place()
     group, (leaving, staying) = place.group("a", 2, OPEN)

@@ -278,6 +278,21 @@ def test_those_in_doubt_leave_a_place_in_the_air_free_that_others_do_not_have() 
     assert stage.sent == ["a"]
 
 
+def test_lanes_that_left_the_gate_are_on_trial_no_more() -> None:
+    stage = Stage(Phase.PACED, rate=10.0)
+    stage.push(1)
+    lanes = [stage.lane(tenant) for tenant in "abc"]
+    for lane in lanes:
+        stage.add(lane, first=False)
+    stage.push(5)
+    for lane in lanes:  # they go by other gates now, and have requests in flight there
+        stage.discard(lane)
+        stage.gate.lost()
+    stage.add(stage.lane("d"), first=False)
+    stage.push(1)
+    assert stage.sent == ["a", "b", "c", "d"]
+
+
 def test_one_in_doubt_that_passed_is_on_trial_no_more() -> None:
     stage = Stage(Phase.PACED, rate=10.0)
     stage.push(1)

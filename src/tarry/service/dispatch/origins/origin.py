@@ -136,8 +136,12 @@ class Origin:
         self.lanes = put_one(self.lanes, lane.number, lane)
 
     def leave(self, lane: Member) -> None:
-        """Forget a lane of this group that moved to another origin, or to another worker."""
-        self.lanes = without_one(self.lanes, lane.number)
+        """Forget a lane of this group that moved to another origin, or to another worker.
+
+        It may be back already, as another object: that one stays.
+        """
+        if self.lanes.get(lane.number) is lane:
+            self.lanes = without_one(self.lanes, lane.number)
         self.leader.discard(lane)
 
     def move_away(self, lane: Member) -> None:

@@ -78,9 +78,10 @@ class TurnQueue:
             self.serve()
 
     def discard(self, lane: Member) -> None:
-        """Take a lane out, if it waits."""
+        """Take a lane out: it does not go by this gate any more, nor does its trial."""
         self._first.discard(lane.tenant, lane)
         self._others.discard(lane.tenant, lane)
+        self._trials.pop(lane, None)
 
     def has_lanes_but(self, numbers: Container[int]) -> bool:
         """Return whether a lane waits whose number is not among these."""
