@@ -58,7 +58,7 @@ class Shaky:
         """Call a method of the store after a delay; it may fail before or after it took effect."""
         self.calls += 1
         await self._wait()
-        self._fail_if_away(name)
+        self._before_call(name)
         answer = await step(*args, **kwargs)
         if self.forgets:
             raise StoreUnavailable(f"{name}: the connection was lost")
@@ -69,8 +69,8 @@ class Shaky:
         await asyncio.sleep(self._latency() / 2)
         await self._free.wait()
 
-    def _fail_if_away(self, name: str) -> None:
-        """Raise StoreUnavailable while the store is away."""
+    def _before_call(self, name: str) -> None:
+        """Act before a method is called: raise StoreUnavailable while the store is away."""
         if self.away:
             raise StoreUnavailable(f"{name}: the store cannot be reached")
 

@@ -33,7 +33,7 @@ class StepsBeforeTaking(Shaky):
 
     service: VirtualService | None = None
 
-    def _check(self, name: str) -> None:
+    def _before_call(self, name: str) -> None:
         if name == "lease" and self.service is not None:
             self.service.step = HOUR
 
@@ -335,7 +335,7 @@ class StopsWhileTaking(Shaky):
     signals: Signals | None = None
     looked_through = 0
 
-    def _check(self, name: str) -> None:
+    def _before_call(self, name: str) -> None:
         if name == "lease" and self.signals is not None:
             self.signals.stop.set()
         self.looked_through += name == "awake"
@@ -365,7 +365,7 @@ class DoubtsWhileLooking(Shaky):
 
     owner: Owner | None = None
 
-    def _check(self, name: str) -> None:
+    def _before_call(self, name: str) -> None:
         if name == "awake" and self.owner is not None:
             self.owner.read_all_again()
             self.owner = None

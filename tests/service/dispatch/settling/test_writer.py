@@ -130,7 +130,7 @@ class Commits(Shaky):
         changes: Sequence[Change],
         leases: Sequence[Lease],
     ) -> list[bool]:
-        self._check("settle")
+        self._before_call("settle")
         self.made.append(len(settlements))
         return await self._store.settle(settlements, changes, leases)
 
@@ -194,7 +194,7 @@ class Choosy(Shaky):
         leases: Sequence[Lease],
     ) -> list[bool]:
         self.unavailable_after -= 1
-        self._check("settle")
+        self._before_call("settle")
         if self.unavailable_after < 0:
             raise StoreUnavailable("just now")
         if any(map(self.refuses, [*settlements, *changes])):
