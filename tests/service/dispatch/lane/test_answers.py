@@ -653,6 +653,27 @@ def test_a_success_of_a_healthy_lane_is_evidence_for_its_application_and_the_who
     assert (lane.allowance.failures_in_a_row, lane.allowance.trust) == (0, trust + 1)
 
 
+@pytest.mark.parametrize(("lease_left", "phase"), [(1.0, Phase.OPEN), (0.0, Phase.CLOSED)])
+def test_failures_after_the_end_of_a_lease_say_nothing_about_the_origin(
+    lease_left: float, phase: Phase
+) -> None:
+    """A worker that was suspended finds that all its requests have timed out meanwhile."""
+    place = LanePlace()
+    groups = [place.level(name) for name in ("app_a", "app_b", "app_c")]
+    whole = place.make_whole(*groups)
+    lanes = [place.lane(group) for group in groups]
+    pending = [place.send(lane) for lane in lanes for _ in range(RULE.failures)]
+    place.now += 25
+    for lane in lanes:
+        lane.held.renew(place.now + lease_left)
+    for attempt in pending:
+        attempt.done(DOWN)
+    assert whole.gate.phase is phase
+    assert {lane.gates.own.phase for lane in lanes} == {
+        Phase.CLOSED if phase is Phase.OPEN else Phase.OPEN
+    }
+
+
 @pytest.mark.parametrize(("answer", "latency"), [(OK, 2.0), (FAILS, 0.0)])
 @pytest.mark.parametrize("at", AT)
 def test_a_pace_learns_how_long_it_takes_to_accept(at: At, answer: Answer, latency: float) -> None:

@@ -567,6 +567,29 @@ async def test_a_backlog_that_grew_a_lot_is_written_while_an_origin_is_down(
     assert whole.is_changed is is_written
 
 
+@pytest.mark.parametrize(
+    ("known", "written"),
+    [
+        (b"", b""),
+        (theirs(WELL), theirs(WELL)),
+        (theirs(OPEN), theirs(OPEN)),
+        (ours(OPEN), theirs(OPEN)),
+        (ours(PACED), theirs(PACED)),
+    ],
+)
+@virtually
+async def test_a_worker_that_lost_its_lanes_does_not_write_that_an_origin_is_down(
+    known: bytes, written: bytes
+) -> None:
+    place = Workplace()
+    whole, lane = place.whole_of(OPEN, known)
+    lane.group.leave(lane.member)
+    whole.mark_changed()
+    await place.exchange.write([whole])
+    assert place.store.records[AT] == written
+    assert not whole.is_changed
+
+
 @virtually
 async def test_a_worker_without_lanes_of_an_origin_does_not_add_its_name() -> None:
     place = Workplace()

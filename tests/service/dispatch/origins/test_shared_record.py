@@ -216,6 +216,19 @@ def test_a_worker_without_lanes_there_is_not_named() -> None:
     assert read_workers(record.next_text(a_gate(), waiting=0)) == {"me": 0, "other": 7}
 
 
+@pytest.mark.parametrize("pace", [OPEN, PACED])
+def test_a_worker_without_lanes_there_only_takes_its_name_out_of_a_record(pace: Pace) -> None:
+    record, _, _ = a_record()
+    record.read(write_record(pace, {"me": 5, "other": 7}))
+    gate = a_gate(OPEN.replace(down_since=NOON - 1))
+    assert record.next_text(gate, waiting=None) == write_record(pace, {"other": 7})
+
+
+def test_a_record_that_names_its_last_worker_no_more_names_none() -> None:
+    record, _, _ = a_record(me=5)
+    assert record.next_text(a_gate(), waiting=None) == write_pace(OPEN)
+
+
 def test_a_record_of_an_origin_that_is_well_names_nobody() -> None:
     record, _, _ = a_record(me=5, other=7)
     assert record.next_text(a_gate(Pace()), waiting=5) == b'{"phase":"closed"}'

@@ -259,9 +259,13 @@ def _failures(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: fl
 
 
 def _own_gate_failed(lane: Lane, judgement: Judgement, now: float) -> None:
-    """Follow up on a failure at the lane's own gate: it or the origin's may open."""
+    """Follow up on a failure at the lane's own gate: it or the origin's may open.
+
+    After the end of the lease, the failure says nothing about the origin. This worker may have been
+    suspended until all its requests timed out, and another one may have the lane.
+    """
     gate, leader = lane.gates.own, lane.gates.group.leader
-    if not leader.shared:
+    if not leader.shared and now < lane.held.until:
         count_failure(leader, lane, unreachable=judgement.unreachable, now=now)
     completes_row = lane.allowance.failures_in_a_row == RULE.failures
     # An endpoint refuses nothing by chance, and does not fail by chance if it does not answer.

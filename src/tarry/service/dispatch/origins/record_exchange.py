@@ -50,7 +50,7 @@ class RecordExchange:
             changed = [origin for origin in origins if origin.is_changed or origin.wants_probe]
             for origin in changed:
                 origin.mark_saved()  # now, since more may be learned while this is written
-            mine = [origin for origin in changed if not _is_left(origin)]
+            mine = [origin for origin in changed if _is_to_write(origin)]
             if mine:
                 await self._write(mine)
 
@@ -157,10 +157,19 @@ def _depends_on_others(whole: Origin) -> bool:
     return _has_others(whole) and whole.waiting_here() > 0
 
 
-def _is_left(origin: Origin) -> bool:
-    """Return whether an origin that is well here leaves its record to one that found it down."""
+def _is_to_write(origin: Origin) -> bool:
+    """Return whether this worker may write the record of an origin.
+
+    If the origin is well here, the record is left to a worker that found it down. If this worker
+    has no lanes there any more, it does not write that the origin is down: only the workers that
+    have the lanes now know that.
+    """
     record = origin.record
-    return record is not None and not origin.shared and record.is_of_another_outage
+    if record is None:
+        return True
+    if not origin.shared:
+        return not record.is_of_another_outage
+    return origin.gate.phase is Phase.PACED or origin.has_lanes or record.names_this_worker
 
 
 def _waiting(whole: Origin) -> int | None:

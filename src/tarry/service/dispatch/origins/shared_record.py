@@ -108,9 +108,13 @@ class SharedRecord:
     def next_text(self, gate: Gate, *, waiting: int | None) -> bytes:
         """Return the record to write for a gate, with a probe claimed if one is wanted.
 
-        `waiting` deliveries wait at this worker; None if it has no lanes there.
+        `waiting` deliveries wait at this worker; None if it has no lanes there. Such a worker does
+        not know whether the origin is still down: it only takes its name out of the record.
         """
         now, pace = self._context.now(), gate.pace
+        if waiting is None and pace.phase is Phase.OPEN:
+            self._claiming = None
+            return replace_workers(self.text, self._others)
         claims = self.wants_probe and pace.phase is Phase.OPEN
         self._claiming = (pace.epoch, pace.probes) if claims else None
         if claims:
@@ -153,6 +157,11 @@ class SharedRecord:
     def _others(self) -> dict[str, int]:
         worker = self._fleet.worker
         return {name: waiting for name, waiting in self.workers.items() if name != worker}
+
+    @property
+    def names_this_worker(self) -> bool:
+        """Whether the record names this worker."""
+        return self._fleet.worker in self.workers
 
     @property
     def has_others(self) -> bool:
@@ -203,8 +212,19 @@ class SharedRecord:
 
 def write_record(pace: Pace, workers: Mapping[str, int]) -> bytes:
     """Return the record: a pace, and the workers that share it, with how many wait at each."""
-    names = " ".join(f"{name}:{waiting}" for name, waiting in workers.items())
+    names = _names(workers)
     return write_pace(pace, workers=names) if names else write_pace(pace)
+
+
+def replace_workers(text: bytes, workers: Mapping[str, int]) -> bytes:
+    """Return a record that names these workers instead, and says the same otherwise."""
+    fields = msgspec.json.decode(text, type=dict[str, int | float | str])
+    fields["workers"] = _names(workers)
+    return msgspec.json.encode({name: value for name, value in fields.items() if value != ""})
+
+
+def _names(workers: Mapping[str, int]) -> str:
+    return " ".join(f"{name}:{waiting}" for name, waiting in workers.items())
 
 
 def read_workers(text: bytes) -> dict[str, int]:
