@@ -4,11 +4,11 @@ from msgspec.structs import replace
 from tarry.core.pace import Phase
 from tarry.service.dispatch.lane.allowance import RETRY_RULE
 from tarry.service.explain import (
+    IN_LINE,
     OVERDUE,
     SENDING_TIME,
     Scope,
     explain,
-    is_overdue,
     never_meant,
     origins_of,
     outlook,
@@ -17,11 +17,13 @@ from tarry.service.explain import (
 from tarry.service.model.delivery import Delivery, Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Due, Known, LaneRow, Stream
+from tarry.service.wire.exchange import TIMEOUT
 from tarry.testing.samples import NOON, a_message, an_application, an_attempt, an_endpoint
 
 OPEN = b'{"phase":"open","probe_at":1800000060.0}'
 PACED = b'{"phase":"paced","rate":120.0}'
 CLOSED = b'{"phase":"closed"}'
+LATE = OVERDUE + TIMEOUT
 HELD = b'{"phase":"paced","rate":120.0,"held_until":1800000600.0}'
 
 
@@ -78,18 +80,39 @@ def test_a_ready_delivery_waits_for_what_its_lane_waits_for(row: LaneRow, reason
 @pytest.mark.parametrize(
     ("row", "late", "said"),
     [
-        (a_row(), OVERDUE, True),
-        (a_row(), OVERDUE - 1, False),
-        (a_row(OPEN), OVERDUE, False),
-        (a_row(rate=5.0), OVERDUE, False),
-        (a_row(standing=Standing.PAUSED), OVERDUE, False),
+        (a_row(), LATE, True),
+        (a_row(), LATE - 1, False),
+        (a_row(policy='{"attempt_timeout": 60}'), LATE, False),
+        (a_row(policy='{"attempt_timeout": 60}'), OVERDUE + 60, True),
+        (a_row(policy='{"attempt_timeout": "never"}'), LATE, True),
+        (a_row(OPEN), LATE, False),
+        (a_row(rate=5.0), LATE, False),
+        (a_row(standing=Standing.PAUSED), LATE, False),
     ],
 )
 def test_a_delivery_that_nothing_holds_back_and_that_was_not_sent_is_called_overdue(
     row: LaneRow, late: float, *, said: bool
 ) -> None:
     found = explain(a_delivery(), row, [], now=NOON + late)
+    assert found.overdue is said
     assert any("It is overdue" in sentence for sentence in found.sentences) is said
+
+
+def test_a_delivery_behind_slow_requests_is_not_overdue_while_they_end() -> None:
+    """A receiver that needs 12 s for each request gets no more of them than it can have."""
+    hour = NOON + 3600
+    found = explain(a_delivery(), a_row(), [], now=hour, attempted_at=hour - LATE + 1)
+    assert not found.overdue
+    assert "It is in flight, or is sent when a request before it ends" in found.sentences[1]
+    assert "the last ended at 2027-01-15T08:59:16" in found.sentences[1]
+    assert explain(a_delivery(), a_row(), [], now=hour, attempted_at=hour - LATE).overdue
+
+
+def test_a_delivery_that_was_sent_just_now_says_nothing_of_requests_before_it() -> None:
+    assert len(explain(a_delivery(), a_row(), [], now=NOON + IN_LINE - 1).sentences) == 1
+    waiting = explain(a_delivery(), a_row(), [], now=NOON + IN_LINE)
+    assert "none has ended so far" in waiting.sentences[1]
+    assert len(explain(a_delivery(), a_row(OPEN), [], now=NOON + IN_LINE).sentences) == 1
 
 
 @pytest.mark.parametrize(
@@ -142,17 +165,17 @@ def test_a_retry_is_overdue_once_the_budget_has_room_for_all_deliveries_of_the_l
     delivery = replace(a_delivery(State.WAITING, Reason.BACKOFF, due_at=NOON), attempts=1)
     longest = RETRY_RULE.window * (1 + row.waiting / RETRY_RULE.bootstrap)
     assert waits(delivery, row, now=NOON + longest)[0] is Reason.BUDGET
-    assert not is_overdue(delivery, row, now=NOON + longest)
-    late = NOON + max(longest, OVERDUE) + 1
+    assert not explain(delivery, row, [], now=NOON + longest).overdue
+    late = NOON + max(longest, LATE) + 1
     assert waits(delivery, row, now=late)[0] is Reason.NEW
-    assert is_overdue(delivery, row, now=late)
+    assert explain(delivery, row, [], now=late).overdue
 
 
 def test_a_delivery_is_late_from_its_due_time_on_and_not_from_its_acceptance() -> None:
     delivery = a_delivery(State.WAITING, Reason.RETRY_AFTER, due_at=NOON + 600)
-    assert not is_overdue(delivery, a_row(), now=NOON + 600 + SENDING_TIME)
-    found = explain(delivery, a_row(), [], now=NOON + 600 + OVERDUE)
-    assert "was not sent for 30 s" in found.sentences[1]
+    assert not explain(delivery, a_row(), [], now=NOON + 600 + SENDING_TIME).overdue
+    found = explain(delivery, a_row(), [], now=NOON + 600 + LATE)
+    assert "was sent nothing for 45 s" in found.sentences[1]
 
 
 def test_in_a_recovering_lane_a_delivery_whose_time_has_passed_goes_at_the_pace() -> None:
@@ -165,7 +188,7 @@ def test_in_a_recovering_lane_a_delivery_whose_time_has_passed_goes_at_the_pace(
 def test_the_only_delivery_of_an_ordered_endpoint_does_not_wait_for_an_earlier_one() -> None:
     only = replace(a_row(fifo=True), ended=11)
     assert waits(a_delivery(), only, now=NOON)[0] is Reason.NEW
-    assert is_overdue(a_delivery(), only, now=NOON + OVERDUE)
+    assert explain(a_delivery(), only, [], now=NOON + LATE).overdue
     recovering = replace(a_row(PACED, fifo=True), ended=11)
     assert waits(a_delivery(), recovering, now=NOON)[0] is Reason.PACE
 
@@ -277,11 +300,9 @@ def test_a_delivery_that_its_lane_does_not_hold_any_more_is_overdue_in_the_end(
     kept: Reason,
 ) -> None:
     delivery = a_delivery(State.READY, kept)
-    assert not is_overdue(delivery, a_row(), now=NOON + OVERDUE - 1)
-    assert is_overdue(delivery, a_row(), now=NOON + OVERDUE)
-    found = explain(delivery, a_row(), [], now=NOON + OVERDUE)
-    assert "It is overdue" in found.sentences[1]
-    assert not is_overdue(delivery, a_row(OPEN), now=NOON + OVERDUE)
+    assert not explain(delivery, a_row(), [], now=NOON + LATE - 1).overdue
+    assert explain(delivery, a_row(), [], now=NOON + LATE).overdue
+    assert not explain(delivery, a_row(OPEN), [], now=NOON + LATE).overdue
 
 
 def test_a_replayed_delivery_says_so_unless_a_limit_holds_it() -> None:
@@ -313,6 +334,26 @@ def test_what_ended_says_how_and_tells_every_attempt() -> None:
     )
     assert "500; counted; retry in 9.500 s." in found.sentences[1]
     assert "timeout (15 s); not counted" in found.sentences[2]
+
+
+def test_attempts_that_were_given_back_are_told() -> None:
+    """Each attempt is recorded as it was judged then; an outage is found only after some fail."""
+    due = Due(
+        lane=7,
+        seq=1,
+        stream=Stream.READY,
+        message="msg_1",
+        event_type="a",
+        payload=b"{}",
+        accepted_at=NOON,
+    )
+    failed = [an_attempt(due, number=number, at=NOON, status=500) for number in (1, 2)]
+    given_back = replace(a_delivery(State.READY, Reason.LANE_OPEN), attempts=1)
+    *_, last = explain(given_back, a_row(OPEN), failed, now=NOON).sentences
+    assert last.startswith("Attempts that still count: 1.")
+    kept = replace(given_back, attempts=2)
+    *_, last = explain(kept, a_row(OPEN), failed, now=NOON).sentences
+    assert "500" in last
 
 
 def test_what_ended_well_does_not_say_it_twice() -> None:

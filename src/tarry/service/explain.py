@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tarry.core.pace import Phase
-from tarry.errors import TarryError
+from tarry.errors import PolicyError, TarryError
 from tarry.service.dispatch.lane.allowance import RETRY_RULE
 from tarry.service.model.attempt import Attempt
 from tarry.service.model.delivery import ENDED, Delivery, Reason, State
@@ -23,14 +23,19 @@ from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
 from tarry.service.model.message import Message
 from tarry.service.model.origin import group_name
+from tarry.service.model.policy import read_policy
 from tarry.service.model.waits import WAITS, End, Holder
 from tarry.service.model.words import sentence
 from tarry.service.wire.egress import origin_of
+from tarry.service.wire.exchange import TIMEOUT
 
 SENDING_TIME = 1.0
 """A delivery is sent within this many seconds of its due time, if nothing else delays it."""
 OVERDUE = 30.0
-"""A delivery without a reason to wait is overdue after this many seconds."""
+"""A delivery without a reason to wait is overdue if its endpoint was sent nothing for this many
+seconds, and for as long as one request may take."""
+IN_LINE = 5.0
+"""A delivery without a reason to wait is behind other requests if it waits for longer than this."""
 
 _STANDINGS = {
     Standing.PAUSED: Reason.PAUSED,
@@ -41,11 +46,15 @@ _STANDINGS = {
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """Why a delivery waits or how it ended, its next attempt if known, and sentences."""
+    """Why a delivery waits or how it ended, its next attempt if known, and sentences.
+
+    An `overdue` delivery should have been sent: no worker is running, or tarry has a defect.
+    """
 
     state: State
     reason: Reason
     next_at: float | None = None
+    overdue: bool = False
     sentences: tuple[str, ...] = ()
 
 
@@ -72,28 +81,38 @@ class _Pace(Struct, frozen=True):
         return at if at is None else max(at, self.held_until)
 
 
-def explain(
+def explain(  # noqa: PLR0913  a delivery, with what is stored about it and its endpoint
     delivery: Delivery,
     row: LaneRow,
     attempts: list[Attempt],
     *,
     now: float,
     origins: Sequence[bytes] = (),
+    attempted_at: float | None = None,
 ) -> Explanation:
-    """Explain a delivery from stored data; `origins` are the records of `origins_of` its lane."""
-    past = tuple(map(_attempt_sentence, attempts))
+    """Explain a delivery from stored data; `origins` are the records of `origins_of` its lane.
+
+    `attempted_at` is when the endpoint's last attempt ended, None if there was none.
+    """
+    past = (*map(_attempt_sentence, attempts), *_given_back(delivery, attempts))
     if delivery.state in ENDED:
         ending = sentence(delivery.state, delivery.reason)
         return Explanation(state=delivery.state, reason=delivery.reason, sentences=(ending, *past))
     scope, pace = _gating(row, origins)
     reason, goes_at = _reason_and_end(delivery, row, pace, now)
+    is_held, since = _is_held(reason), _eligible_since(delivery)
+    quiet = now - max(since, attempted_at or 0.0)
+    overdue = not is_held and quiet >= OVERDUE + _timeout(row)
+    is_in_line = not (is_held or overdue) and now - since >= IN_LINE
     return Explanation(
         state=delivery.state,
         reason=reason,
         next_at=goes_at,
+        overdue=overdue,
         sentences=(
             _wait_sentence(reason, goes_at, row, scope, pace),
-            *_overdue(delivery, reason, now),
+            *([_OVERDUE.format(quiet)] if overdue else []),
+            *([_in_line(attempted_at)] if is_in_line else []),
             *past,
         ),
     )
@@ -119,14 +138,6 @@ def waits(
     """Return why a live delivery waits, and the next attempt or probe, if that is known."""
     _, pace = _gating(row, origins)
     return _reason_and_end(delivery, row, pace, now)
-
-
-def is_overdue(
-    delivery: Delivery, row: LaneRow, *, now: float, origins: Sequence[bytes] = ()
-) -> bool:
-    """Return whether a live delivery has waited for long without a reason to wait."""
-    reason, _ = waits(delivery, row, now=now, origins=origins)
-    return _is_late(delivery, reason, now)
 
 
 def origins_of(row: LaneRow) -> list[str]:
@@ -306,9 +317,24 @@ def _wait_sentence(
     return " ".join(parts)
 
 
-def _is_late(delivery: Delivery, reason: Reason, now: float) -> bool:
-    is_held = reason not in WAITS or WAITS[reason].end is not End.READ
-    return not is_held and now - _eligible_since(delivery) >= OVERDUE
+_OVERDUE = (
+    "It is overdue: it has no reason to wait, but the endpoint was sent nothing for {:.0f} s."
+    " Check that a worker is running: tarry doctor."
+)
+
+
+def _is_held(reason: Reason) -> bool:
+    """Return whether a live delivery waits for anything but a worker that sends it."""
+    return reason not in WAITS or WAITS[reason].end is not End.READ
+
+
+def _timeout(row: LaneRow) -> float:
+    """Return how long a request to an endpoint may take."""
+    document = row.endpoint.policy or row.application.policy or row.policy
+    try:
+        return (document is not None and read_policy(document).attempt_timeout) or TIMEOUT
+    except PolicyError:
+        return TIMEOUT
 
 
 def _eligible_since(delivery: Delivery) -> float:
@@ -316,14 +342,25 @@ def _eligible_since(delivery: Delivery) -> float:
     return max(delivery.accepted_at, delivery.due_at or 0.0)
 
 
-def _overdue(delivery: Delivery, reason: Reason, now: float) -> tuple[str, ...]:
-    """Return a sentence if a delivery has no reason to wait, but has not been sent for long."""
-    if not _is_late(delivery, reason, now):
+def _in_line(attempted_at: float | None) -> str:
+    """Return what a delivery waits for that nothing holds, but that did not arrive at once."""
+    last = "none has ended so far"
+    if attempted_at is not None:
+        last = f"the last ended at {_instant(attempted_at)}"
+    return (
+        "It is in flight, or is sent when a request before it ends: an endpoint gets a limited"
+        f" number at a time, and {last}."
+    )
+
+
+_OTHERS = "An outage of the endpoint, a recovery or a replay gave back the others."
+
+
+def _given_back(delivery: Delivery, attempts: Sequence[Attempt]) -> tuple[str, ...]:
+    """Return a sentence if fewer attempts count for the policy than were counted when made."""
+    if sum(attempt.counted for attempt in attempts) <= delivery.attempts:
         return ()
-    late = now - _eligible_since(delivery)
-    overdue = f"It is overdue: it has no reason to wait, but was not sent for {late:.0f} s."
-    hint = "If the endpoint gets no other deliveries, check that a worker is running: tarry doctor."
-    return (f"{overdue} {hint}",)
+    return (f"Attempts that still count: {delivery.attempts}. {_OTHERS}",)
 
 
 def _attempt_sentence(attempt: Attempt) -> str:

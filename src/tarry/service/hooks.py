@@ -19,6 +19,7 @@ from tarry.service.endpoints import Endpoints
 from tarry.service.explain import Explanation, explain, never_meant, origins_of
 from tarry.service.fields import ApplicationFields, check_policy, checked_application
 from tarry.service.keys import Keys
+from tarry.service.last_attempt import attempted_at
 from tarry.service.messages import Messages
 from tarry.service.model import ids
 from tarry.service.model.application import Application
@@ -167,8 +168,14 @@ class Hooks(Endpoints, Messages, Keys, Replays):
             for attempt in await self.store.read(AllAttemptsOf(message.id))
             if attempt.lane == endpoint.lane
         ]
-        origins = await self.store.origins(origins_of(row))
-        return explain(deliveries[endpoint.id], row, attempts, now=self._now(), origins=origins)
+        return explain(
+            deliveries[endpoint.id],
+            row,
+            attempts,
+            now=self._now(),
+            origins=await self.store.origins(origins_of(row)),
+            attempted_at=await attempted_at(self.store, endpoint),
+        )
 
     # --- Dispatching ----------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from tarry.service.explain import OVERDUE
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import LaneRow
 from tarry.service.store.kinds import Gettable
+from tarry.service.wire.exchange import TIMEOUT
 
 pytestmark = pytest.mark.anyio
 
@@ -43,8 +44,9 @@ async def test_what_should_have_been_sent_and_was_not_is_wrong() -> None:
         shop = await hooks.application("shop")
         await hooks.add_endpoint(shop, "https://example.com/in", uid="till")
         sent = await hooks.send(shop, "order.paid", {})
-        soon = await looked_at(hooks, now=sent.message.accepted_at + OVERDUE - 1)
-        late = await looked_at(hooks, now=sent.message.accepted_at + OVERDUE)
+        longest = OVERDUE + TIMEOUT
+        soon = await looked_at(hooks, now=sent.message.accepted_at + longest - 1)
+        late = await looked_at(hooks, now=sent.message.accepted_at + longest)
     assert soon["overdue"].state is State.OK
     assert late["overdue"].state is State.WRONG
     assert "shop till" in late["overdue"].words

@@ -3,8 +3,8 @@ import pytest
 from tarry.cli.doctor import server
 from tarry.cli.doctor.finding import State
 from tarry.cli.doctor.server import serving
-from tarry.service import explain
 from tarry.service.model.waits import WAITS, End
+from tarry.testing.receiver import Receiver
 from tests.cli.scripted import scripted
 from tests.cli.shell import KEY, Shell
 
@@ -82,7 +82,21 @@ def test_nobody_there_is_all_there_is_to_say() -> None:
     assert found_of("nonsense", KEY) == {"server": State.WRONG}
 
 
-def test_overdue_means_the_same_as_in_the_service() -> None:
+def test_the_reasons_of_deliveries_that_nothing_holds_are_those_of_the_service() -> None:
     unheld = {str(reason) for reason, wait in WAITS.items() if wait.end is End.READ}
     assert unheld == server.UNHELD
-    assert server.OVERDUE == explain.OVERDUE
+
+
+def test_the_server_says_what_should_have_been_sent(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While its only delivery is in flight, an endpoint looks as if no worker served it."""
+    with Receiver(latency=3) as slow:
+        made = shell.json("endpoint", "create", "shop", slow.url)["id"]
+        shell.out("send", "shop", "order.paid")
+        assert found_of(shell.url, KEY)["overdue"] is State.OK
+        monkeypatch.setattr("tarry.service.explain.OVERDUE", -3600)
+        found = {one.check: one for one in serving(shell.url, KEY)}
+        shell.out("endpoint", "delete", "shop", made, "--yes")
+    assert found["overdue"].state is State.WRONG
+    assert f"shop {made}" in found["overdue"].words

@@ -7,7 +7,8 @@ from tarry.cli.doctor.endpoint_facts import EndpointFacts
 from tarry.cli.doctor.finding import Finding, advice, ok, wrong
 from tarry.core.pace import Phase
 from tarry.errors import NotFound
-from tarry.service.explain import OVERDUE, is_overdue, origins_of, outlook
+from tarry.service.explain import explain, origins_of, outlook
+from tarry.service.last_attempt import attempted_at
 from tarry.service.model.delivery import LIVE
 from tarry.service.model.listing import AttemptFilter, Cut, MessageFilter
 from tarry.service.store.kinds import (
@@ -74,13 +75,14 @@ async def _count(
     page = await store.page(AttemptsTo(endpoint, recent_successes), Cut(1, descending=True))
     for attempt, _ in page.entries:
         facts.succeeded(attempt.at)
-    at_work = any(now - attempt.at < OVERDUE for attempt, _ in page.entries)
     if row.waiting:
+        last_end = await attempted_at(store, endpoint)
         # Failed and scheduled deliveries are listed as well, so the oldest waiting one may be
         # beyond this page.
         deliveries = await store.read(Undelivered(endpoint.application, lane=row.lane, limit=PAGE))
         for _, delivery in deliveries:
             if delivery.state in LIVE:
                 facts.waits_since(delivery.accepted_at)
-                if not at_work and is_overdue(delivery, row, now=now, origins=origins):
+                told = explain(delivery, row, [], now=now, origins=origins, attempted_at=last_end)
+                if told.overdue:
                     facts.overdue(name)

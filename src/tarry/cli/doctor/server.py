@@ -15,9 +15,8 @@ from tarry.cli.service.options import WrongSettings
 
 ONCE = POLICY.replace(attempts=1, attempt_timeout=10)
 UNHELD = frozenset({"not tried yet", "replayed"})
-"""Reasons of deliveries that nothing holds back. With `OVERDUE`, this repeats constants of the
-service: a command that only calls a server does not need the service's packages."""
-OVERDUE = 30.0
+"""Reasons of deliveries that nothing holds back. This repeats what the service knows: a command
+that only calls a server does not need the service's packages."""
 SKEW = 2.0
 """How many seconds clocks may differ: a server reports whole seconds."""
 READY, UNREADY = 200, 503
@@ -113,18 +112,23 @@ def _count(server: Server, app: str, endpoint: str, facts: EndpointFacts) -> Non
     down, waiting = lane["phase"] == "open", lane["backlog"]
     facts.add(f"{app} {endpoint}", standing=lane["standing"], down=down, waiting=waiting)
     succeeded = {"status": 0, "with_content": False}
-    at_work = False
     for attempt in server.items("app", app, "attempt", "endpoint", endpoint, most=1, **succeeded):
         facts.succeeded(_unix_time(attempt["timestamp"]))
-        at_work = time() - _unix_time(attempt["timestamp"]) < OVERDUE
     for state in ("ready", "waiting") if waiting else ():
         which = {"endpoint_id": endpoint, "state": state}
-        for delivery in server.items("app", app, "undelivered", most=FIRST, **which):
-            accepted_at = _unix_time(delivery["acceptedAt"])
-            facts.waits_since(accepted_at)
-            late = time() - accepted_at >= OVERDUE
-            if late and not at_work and delivery["reason"] in UNHELD:
-                facts.overdue(f"{app} {endpoint}")
+        deliveries = list(server.items("app", app, "undelivered", most=FIRST, **which))
+        for delivery in deliveries:
+            facts.waits_since(_unix_time(delivery["acceptedAt"]))
+        oldest = next((one["msgId"] for one in deliveries if one["reason"] in UNHELD), None)
+        if oldest is not None and _is_overdue(server, app, endpoint, oldest):
+            facts.overdue(f"{app} {endpoint}")
+
+
+def _is_overdue(server: Server, app: str, endpoint: str, message: str) -> bool:
+    """Return whether a delivery should have been sent; it may have been delivered since."""
+    path = ("app", app, "msg", message, "endpoint", endpoint, "explain")
+    overdue: bool = server.request("GET", *path).read()["overdue"]
+    return overdue
 
 
 def _unix_time(written: str) -> float:

@@ -46,7 +46,7 @@ def _wait(reason: Reason, label: str, meaning: str) -> Words:
 
 REASONS: Mapping[Reason, Words] = {
     Reason.NEW: _wait(
-        Reason.NEW, "queued", "Nothing holds it back. A worker is sending it, or sends it next."
+        Reason.NEW, "queued", "A worker is sending it, or sends it after those before it."
     ),
     Reason.BACKOFF: _wait(
         Reason.BACKOFF,

@@ -307,7 +307,7 @@ def test_one_that_is_throttled_keeps_its_attempts_and_its_place(phase: Phase) ->
     found = ruled(HELD, Fault(Whose.ENDPOINT, phase))
     assert (found.state, found.reason, found.counted) == (State.READY, Reason.PACE, False)
     assert (found.attempts, found.memory, found.due_at) == (2, 7.0, None)
-    assert found.decision == "kept because the endpoint asked to wait"
+    assert found.decision == "kept because the endpoint got too many requests"
 
 
 @pytest.mark.parametrize("phase", [Phase.PACED, Phase.OPEN])

@@ -242,11 +242,10 @@ def _kept(due: Due, reason: Reason, decision: str, pause: float | None = None) -
 
 def _throttled(due: Due, judgement: Judgement, fault: Fault, draw: float) -> Ruling:
     """Keep a delivery that was throttled; its lane is held if the endpoint asked for a wait."""
-    decision = "kept because the endpoint asked to wait"
     if not judgement.asked:  # the lane is not held, but this delivery must not be retried at once
         pause, _ = SLOWED_RETRIES.wait(fault.slowed + 1, None, draw)
-        return _kept(due, Reason.PACE, decision, pause)
-    held = _kept(due, Reason.RETRY_AFTER, decision)
+        return _kept(due, Reason.PACE, "kept because the endpoint got too many requests", pause)
+    held = _kept(due, Reason.RETRY_AFTER, "kept because the endpoint asked to wait")
     if fault.phase is not Phase.CLOSED:
         return held
     # The lane knows its hold. The delivery carries it too, so that `explain` can name the time.

@@ -15,12 +15,11 @@ from tarry.service.api.resources.call import Call
 from tarry.service.api.resources.endpoints.bodies import EndpointOut, endpoint_out
 from tarry.service.api.resources.endpoints.change_notices import hooks_with_notices
 from tarry.service.explain import Scope, origins_of, outlook
+from tarry.service.last_attempt import last_attempt
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
-from tarry.service.model.listing import AttemptFilter, Cut
 from tarry.service.model.words import LANES, REASONS, STATES, Words, lane_state, state_of
-from tarry.service.store.kinds import AttemptsTo
 
 PATH = "/app/{app_id}/endpoint/{endpoint_id}"
 
@@ -64,6 +63,8 @@ class ExplanationOut(Struct, rename="camel", kw_only=True):
     state: State
     reason: Reason
     next_at: Instant | None
+    overdue: bool
+    """Whether it should have been sent: no worker is running, or tarry has a defect."""
     sentences: list[str]
 
 
@@ -132,11 +133,8 @@ async def _lane_out(call: Call, endpoint: Endpoint) -> LaneOut:
 
 async def _failed_at(call: Call, endpoint: Endpoint) -> float | None:
     """Return the time of the last attempt to an endpoint if it failed."""
-    newest = Cut(limit=1, descending=True)
-    page = await call.hooks.store.page(AttemptsTo(endpoint, AttemptFilter()), newest)
-    return next(
-        (attempt.now or attempt.at for attempt, _ in page.entries if attempt.kind is not None), None
-    )
+    last = await last_attempt(call.hooks.store, endpoint)
+    return None if last is None or last.kind is None else last.now or last.at
 
 
 @group.post(PATH + "/pause", needs=Need.ENDPOINTS)
@@ -171,6 +169,7 @@ async def explain(call: Call) -> ExplanationOut:
         state=explanation.state,
         reason=explanation.reason,
         next_at=instant_or_none(explanation.next_at),
+        overdue=explanation.overdue,
         sentences=list(explanation.sentences),
     )
 
