@@ -223,9 +223,14 @@ def test_keys_that_are_none_are_told_with_where_they_are(tmp_path: Path) -> None
         build.seals_for(settings, {KEYS: ""})
 
 
-def test_a_server_needs_keys_from_somewhere_else() -> None:
-    with pytest.raises(SettingsError, match=KEYS):
-        build.seals_for(Settings(db="postgresql://me@here/x"), {})
+def test_missing_keys_of_a_server_are_named_with_what_would_do() -> None:
+    with pytest.raises(SettingsError) as raised:
+        build.seals_for(Settings(db="postgresql://me:hush@here/x"), {})
+    assert str(raised.value) == (
+        "'TARRY_SEALING_KEYS' is 'not set'; it must be the sealing keys of postgresql://me@here/x,"
+        " the same in all processes; `tarry seal new` prints the first one (in Python:"
+        " sealing_keys of open_hooks)"
+    )
 
 
 def test_private_networks_and_ports_are_those_of_the_settings() -> None:
