@@ -17,6 +17,7 @@ from tarry.service.build import KEYS
 from tarry.service.model.message import Accepted
 from tarry.service.settings import Settings
 from tarry.service.store.memory.store import MemoryStore
+from tarry.service.store.postgres.database import address
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.service.store.sqlite.store import SqliteStore
 from tarry.service.wire.seal import Place, Seals, generate_key
@@ -183,6 +184,22 @@ async def test_a_schema_that_is_behind_is_named_and_the_migrator_mends_it(
         assert not (await migrator.status()).pending
     store = await build.open_store(database_url, migrate=False)
     await store.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_setting_up_a_database_is_logged_once_without_its_password(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "hooks.db"
+    url, shown = file_url(path), str(path)
+    if kind == "postgres":
+        url = str(request.getfixturevalue("database_url"))
+        shown = address.show(url)
+    with caplog.at_level("INFO"):
+        for _ in range(2):
+            await (await build.open_store(url, migrate=True)).close()
+    (line,) = caplog.messages
+    assert line.startswith(f"set up the new database {shown} with schema ")
 
 
 async def test_a_server_that_is_not_there_is_said_to_be_away() -> None:
