@@ -2,6 +2,7 @@
 
 - ``python`` blocks of a page share one namespace and a fresh folder to work in.
 - ``<!-- file: NAME -->`` above a block: it is written to that file instead of being run.
+- ``<!-- twice -->`` above a ``python`` block: it runs a second time, as a reader runs a program.
 - ``console`` blocks: each ``$ tarry ...`` must succeed; ``<!-- check -->`` above the block: what it
   prints must be what the page shows.
 - ``<!-- background -->`` above a ``console`` block: its command runs on until the page ends, or
@@ -153,7 +154,9 @@ def test_a_page_runs_from_top_to_bottom(
                 command.enter_context(started(found["command"]))
             elif block.language == "python":
                 as_on_the_page = "\n" * (block.line - 1) + block.text  # keeps tracebacks' lines
-                exec(compile(as_on_the_page, page, "exec"), vars(main))  # noqa: S102 - our own docs
+                code = compile(as_on_the_page, page, "exec")
+                for _ in range(2 if block.note == "twice" else 1):
+                    exec(code, vars(main))  # noqa: S102 - our own docs
             elif block.language == "console":
                 run_commands(block, live=live)
 

@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import os
+import re
 import subprocess
 import sys
 import time
@@ -25,6 +26,7 @@ from tarry.service.wire.seal import generate_key
 from tarry.testing.receiver import Arrival, Receiver
 
 KEY = "sdk-tests"
+READY = re.compile(r"^ready: (?P<url>[^,]+),", re.MULTILINE)
 PATIENCE = 120.0
 
 
@@ -82,10 +84,10 @@ def serving(db: str, folder: Path, **env: str) -> Iterator[str]:
         subprocess.Popen(command, stderr=out, env={**os.environ, **env}) as process,
     ):
         try:
-            until(lambda: "\n" in said.read_text() or process.poll() is not None)
-            first, *_ = said.read_text().splitlines()
-            assert first.startswith("ready: "), said.read_text()
-            yield first.removeprefix("ready: ").partition(",")[0]
+            until(lambda: READY.search(said.read_text()) or process.poll() is not None)
+            ready = READY.search(said.read_text())
+            assert ready, said.read_text()
+            yield ready["url"]
         finally:
             process.terminate()
             process.wait(timeout=60)

@@ -17,6 +17,7 @@ from tarry.service.build import KEYS
 from tarry.service.model.message import Accepted
 from tarry.service.settings import Settings
 from tarry.service.store.memory.store import MemoryStore
+from tarry.service.store.postgres.database import address
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.service.store.sqlite.store import SqliteStore
 from tarry.service.wire.seal import Place, Seals, generate_key
@@ -185,6 +186,22 @@ async def test_a_schema_that_is_behind_is_named_and_the_migrator_mends_it(
     await store.close()
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_setting_up_a_database_is_logged_once_without_its_password(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "hooks.db"
+    url, shown = file_url(path), str(path)
+    if kind == "postgres":
+        url = str(request.getfixturevalue("database_url"))
+        shown = address.show(url)
+    with caplog.at_level("INFO"):
+        for _ in range(2):
+            await (await build.open_store(url, migrate=True)).close()
+    (line,) = caplog.messages
+    assert line.startswith(f"set up the new database {shown} with schema ")
+
+
 async def test_a_server_that_is_not_there_is_said_to_be_away() -> None:
     with pytest.raises(StoreUnavailable, match=r"127\.0\.0\.1"):
         await build.open_store("postgresql://me@127.0.0.1:1/x", migrate=False)
@@ -223,9 +240,14 @@ def test_keys_that_are_none_are_told_with_where_they_are(tmp_path: Path) -> None
         build.seals_for(settings, {KEYS: ""})
 
 
-def test_a_server_needs_keys_from_somewhere_else() -> None:
-    with pytest.raises(SettingsError, match=KEYS):
-        build.seals_for(Settings(db="postgresql://me@here/x"), {})
+def test_missing_keys_of_a_server_are_named_with_what_would_do() -> None:
+    with pytest.raises(SettingsError) as raised:
+        build.seals_for(Settings(db="postgresql://me:hush@here/x"), {})
+    assert str(raised.value) == (
+        "'TARRY_SEALING_KEYS' is 'not set'; it must be the sealing keys of postgresql://me@here/x,"
+        " the same in all processes; `tarry seal new` prints the first one (in Python:"
+        " sealing_keys of open_hooks)"
+    )
 
 
 def test_private_networks_and_ports_are_those_of_the_settings() -> None:

@@ -325,7 +325,7 @@ async def test_waiting_to_be_told_ends_when_told_or_when_the_dispatcher_fails() 
 async def test_no_new_key_file_is_made_for_secrets_whose_keys_are_gone(
     db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("TARRY_SEALING_KEYS", raising=False)
+    monkeypatch.delenv(build.KEYS, raising=False)
     async with open_hooks(db) as hooks:
         await hooks.add_endpoint(await hooks.application("acme"), ELSEWHERE)
     keys = tmp_path / "hooks.db.keys"
@@ -350,7 +350,7 @@ async def test_keys_that_open_nothing_of_what_is_there_are_refused(db: str) -> N
         (other, "sealed with the key 'mine'"),
         (generate_key("mine"), "named 'mine'"),
     ):
-        with pytest.raises(SettingsError, match=rf"sealing keys.*{why}"):
+        with pytest.raises(SettingsError, match=rf"sealing keys.*{build.KEYS}.*{why}"):
             async with open_hooks(db, sealing_keys=wrong):
                 pass
 

@@ -166,8 +166,11 @@ def seals_for(settings: Settings, environment: Mapping[str, str] = os.environ) -
     key_source, text = KEYS, environment.get(KEYS)
     if text is None:
         if scheme(settings.db) != "sqlite":
-            wanted = f"one key or more as `tarry seal new` prints them, in {KEYS}"
-            raise SettingsError("sealing keys", "nothing", wanted)
+            wanted = (
+                f"the sealing keys of {without_password(settings.db)}, the same in all processes;"
+                " `tarry seal new` prints the first one (in Python: sealing_keys of open_hooks)"
+            )
+            raise SettingsError(KEYS, "not set", wanted)
         key_source = str(key_path(settings.db))
         text = key_file(Path(key_source))
     try:

@@ -193,8 +193,11 @@ class Endpoints:
                 else:
                     return
         if why is not None:
-            wanted = f"the keys of this database: {why}"
-            raise SettingsError("sealing keys", "the keys of another one", wanted)
+            wanted = (
+                "the keys of this database, in TARRY_SEALING_KEYS, in sealing_keys of open_hooks or"
+                f" in the key file: {why}"
+            )
+            raise SettingsError("sealing keys", "the keys of another database", wanted)
 
     def _needs_resealing(self, endpoint: Endpoint) -> bool:
         sealed = [secret.sealed for secret in endpoint.secrets]

@@ -15,6 +15,19 @@ from tarry.service.model.settings import DELIVERY
 from tests.cli.scripted import scripted
 from tests.cli.shell import Shell
 
+LANE = {
+    "shared": False,
+    "scope": "endpoint",
+    "standing": "enabled",
+    "backlog": 3,
+    "failures": 5,
+    **dict.fromkeys(("pace", "capacity", "acceptedAt", "doneAt")),
+    **dict.fromkeys(("failedAt", "failingSince", "downSince", "probeAt")),
+}
+AT = "2020-01-01T00:00:00Z"
+LABELS = {"closed": "healthy", "paced": "recovering"}
+RESULT = "; `tarry endpoint lane shop till` shows the result"
+
 
 @pytest.fixture
 def endpoint(shell: Shell) -> str:
@@ -40,6 +53,28 @@ def test_its_lane_is_shown(shell: Shell, endpoint: str) -> None:
     assert shell.json("endpoint", "probe", "shop", endpoint)["phase"] == "closed"
 
 
+@pytest.mark.parametrize(
+    ("state", "phase", "backlog", "sentence"),
+    [
+        ("open", "open", 3, f"the next probe of till was brought forward to now{RESULT}"),
+        ("failing", "closed", 1, f"the next probe of till was brought forward to now{RESULT}"),
+        ("open", "open", 0, f"till has no waiting delivery: its next message is the probe{RESULT}"),
+        ("paced", "paced", 3, "till is not down (recovering), so no probe is sent"),
+        ("closed", "closed", 0, "till is not down (healthy), so no probe is sent"),
+    ],
+)
+def test_a_probe_says_what_happens_next(
+    state: str, phase: str, backlog: int, sentence: str
+) -> None:
+    typed = ("endpoint", "probe", "shop", "till", "--key", "k", "--server")
+    lane = LANE | {"state": state, "phase": phase, "backlog": backlog}
+    words = [{"name": name, "label": label} for name, label in LABELS.items()]
+    answers = [(202, json.dumps(lane).encode()), (200, json.dumps({"lanes": words}).encode())]
+    with scripted(*answers) as (server, _):
+        said = CliRunner().invoke(tarry, [*typed, server.url])
+    assert (said.exit_code, said.stdout) == (0, f"{sentence}\n")
+
+
 def test_a_lane_that_sends_nothing_is_not_said_to_send(shell: Shell, endpoint: str) -> None:
     shell.out("endpoint", "pause", "shop", endpoint)
     said = shell.out("endpoint", "lane", "shop", endpoint)
@@ -58,18 +93,6 @@ def shown(lane: Mapping[str, object], words: dict[str, str]) -> dict[str, str]:
         said = CliRunner().invoke(tarry, [*typed, server.url]).stdout
     pairs = (line.split("  ", 1) for line in said.splitlines())
     return {name: value.strip() for name, value in pairs}
-
-
-LANE = {
-    "shared": False,
-    "scope": "endpoint",
-    "standing": "enabled",
-    "backlog": 3,
-    "failures": 5,
-    **dict.fromkeys(("pace", "capacity", "acceptedAt", "doneAt")),
-    **dict.fromkeys(("failedAt", "failingSince", "downSince", "probeAt")),
-}
-AT = "2020-01-01T00:00:00Z"
 
 
 def test_one_that_is_down_says_since_when_and_when_it_is_probed() -> None:

@@ -34,6 +34,20 @@ def test_what_was_never_sent_is_delivered_too(shell: Shell, till: str) -> None:
     assert (task["task"], task["data"]) == ("endpoint.replay", {"messagesSent": 1})
 
 
+def test_cancelling_is_no_word_about_what_a_later_recovery_brings(shell: Shell, till: str) -> None:
+    way = ("recover", till, "--since", "1h", "--missing", "--wait")
+    (failed,) = shell.lines("message", "list", till)
+    assert shell.json("message", "cancel", till, failed["id"]) == {"cancelled": 0}  # it has ended
+    shell.out("endpoint", "create", till, "https://example.com/", "--uid", "new")
+    shell.out("endpoint", "pause", till, "new")
+    assert shell.json(*way, "new")["data"] == {"messagesSent": 1}
+    assert shell.json("message", "cancel", till, failed["id"]) == {"cancelled": 1}
+    assert shell.json(*way, "new")["data"] == {"messagesSent": 0}  # nothing brings it back
+    told = " ".join(shell.out("message", "cancel", "--help").split())
+    assert "cancelled for good" in told
+    assert "where it was delivered, failed or never sent" in told
+
+
 def test_a_time_that_ends_before_it_begins_is_refused(shell: Shell) -> None:
     for typed in (
         ("recover", "shop", "e"),

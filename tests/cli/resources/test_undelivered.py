@@ -1,3 +1,9 @@
+import re
+
+from click.testing import CliRunner
+
+from tarry.cli.commands import tarry
+from tests.cli.scripted import scripted
 from tests.cli.shell import Shell
 
 
@@ -48,6 +54,21 @@ def test_only_without_a_choice_is_everything_said_to_be_delivered(shell: Shell) 
     assert shell.run("undelivered", "done", "--state", "failed").stderr == "no such deliveries\n"
 
 
-def test_a_reason_that_is_none_is_refused(shell: Shell) -> None:
+def test_a_reason_that_is_none_is_refused_with_those_that_may_be_typed(shell: Shell) -> None:
     code, said = shell.wrong("undelivered", "--reason", "weather")
-    assert (code, "query.reason" in said) == (1, True), said
+    told, _, known = said.partition(" is not one of ")
+    assert (code, told) == (2, "Error: Invalid value for '--reason': 'weather'")
+    assert "'queued', 'backoff', 'retry-after', 'endpoint down', 'endpoint recovering'," in known
+    assert "'too old'" in known
+    assert "lane open" not in known
+    assert "cancelled" not in known
+    for reason in re.findall(r"'(.*?)'", known):
+        shell.out("undelivered", "--reason", reason)
+
+
+def test_a_server_without_a_vocabulary_decides_which_reasons_there_are() -> None:
+    typed = ("undelivered", "--reason", "weather", "--key", "k", "--server")
+    answers = [(404, b"{}"), (422, b'{"detail": "no such reason"}')]
+    with scripted(*answers) as (server, _):
+        ended = CliRunner().invoke(tarry, [*typed, server.url])
+    assert (ended.exit_code, ended.stderr) == (1, "Error: 422 invalid: no such reason\n")

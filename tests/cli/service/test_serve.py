@@ -19,6 +19,7 @@ from tarry.service.build import KEYS
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.wire.seal import generate_key
 from tarry.testing.receiver import Receiver
+from tests.cli.log_lines import next_line, without_log
 from tests.plain_http import PLAIN
 
 COMMAND = (sys.executable, "-m", "tarry.cli", "serve")
@@ -43,7 +44,7 @@ def serve(db: str) -> Serve:
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr
             try:
-                said = process.stderr.readline()
+                said = next_line(process.stderr)
                 assert said.startswith("ready: http://127.0.0.1:"), said + process.stderr.read()
                 yield said.removeprefix("ready: ").partition(",")[0], process
             finally:
@@ -57,7 +58,7 @@ def read_ready(process: "subprocess.Popen[str]") -> dict[str, str]:
     assert process.stderr
     said = {}
     for _ in range(5):
-        name, _, value = process.stderr.readline().strip().partition(": ")
+        name, _, value = next_line(process.stderr).strip().partition(": ")
         said[name] = value.partition(",")[0]
     return said
 
@@ -68,7 +69,7 @@ def failing(*typed: str) -> tuple[int, str]:
     ended = subprocess.run(
         [*COMMAND, *typed], env=plain, capture_output=True, text=True, check=False, timeout=120
     )
-    return ended.returncode, ended.stderr
+    return ended.returncode, without_log(ended.stderr)
 
 
 async def set_up(db: str, url: str) -> None:
@@ -228,7 +229,7 @@ def test_a_key_makes_so_many_requests_a_second(db: str) -> None:
     with subprocess.Popen(typed, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr
-            url = process.stderr.readline().removeprefix("ready: ").partition(",")[0]
+            url = next_line(process.stderr).removeprefix("ready: ").partition(",")[0]
             headers = {"authorization": "Bearer k"}
             with httpx.Client(base_url=url, headers=headers, **PLAIN) as client:
                 answers = [client.get("/api/v1/app") for _ in range(10)]
@@ -238,3 +239,26 @@ def test_a_key_makes_so_many_requests_a_second(db: str) -> None:
     assert refused
     assert refused[0].json()["code"] == "rate_limit"
     assert int(refused[0].headers["retry-after"]) >= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [("serve",), ("api",), ("worker", "--migrate")])
+def test_a_new_database_is_said_to_be_new_in_one_line_and_only_once(
+    command: tuple[str, ...], db: str, tmp_path: Path
+) -> None:
+    listen = () if command[0] == "worker" else ("--listen", "127.0.0.1:0")
+    typed = [*COMMAND[:-1], *command, "--db", db, *listen]
+    told = []
+    for _ in range(2):
+        with subprocess.Popen(
+            typed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stderr
+            assert process.stdout
+            told.append(process.stderr.readline())
+            process.send_signal(signal.SIGTERM)
+            told[-1] += process.stderr.read()
+            assert process.stdout.read() == ""
+    assert f" INFO set up the new database {tmp_path / 'hooks.db'} with schema " in told[0]
+    assert told[0].count("database ") == 1
+    assert "schema" not in told[1]

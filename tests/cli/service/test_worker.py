@@ -17,6 +17,7 @@ from tarry.service.build import KEYS
 from tarry.service.model.listing import Cut, MessageFilter
 from tarry.service.store.kinds import Endpoints, Messages
 from tarry.testing.receiver import Receiver
+from tests.cli.log_lines import next_line, without_log
 
 pytestmark = pytest.mark.slow
 
@@ -55,14 +56,14 @@ def said_by(process: "subprocess.Popen[str]") -> IO[str]:
 
 
 def at_work(process: "subprocess.Popen[str]") -> None:
-    said = said_by(process).readline()
+    said = next_line(said_by(process))
     assert said.startswith("delivering from sqlite:///"), said + said_by(process).read()
     assert said.endswith("64 shards\n")
 
 
 def refused(process: "subprocess.Popen[str]") -> tuple[int, str]:
-    """How it ended that could not start: its code, and the one line it said."""
-    said = said_by(process).read()
+    """How it ended that could not start: its code, and the one line it said beside the log."""
+    said = without_log(said_by(process).read())
     assert said.count("\n") == 1, said
     return process.wait(120), said
 

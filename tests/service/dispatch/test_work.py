@@ -1,5 +1,6 @@
 """The lists of what lanes want done, and who is woken when something is put on one."""
 
+import logging
 from collections.abc import Callable
 
 import pytest
@@ -186,3 +187,20 @@ def test_a_change_that_could_not_be_written_is_kept_but_later_ones_count_more() 
     work.put_back_change(before, old)
     later = replace(old, at=2.0, known=Known(failures=2), notices=(first, second))
     assert work.take_changes() == [(after, later)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "level"), [("endpoint.disabled", "WARNING"), ("message.attempt.exhausted", "INFO")]
+)
+def test_a_notice_is_logged_with_its_facts(
+    kind: str, level: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    endpoint = an_endpoint("app_1")
+    notice = a_notice(endpoint, kind=kind, facts={"since": NOON, "why": "too many failures"})
+    change = Change(lane=7, epoch=1, at=NOON, notices=(notice,))
+    with caplog.at_level(logging.INFO):
+        Work[FakeLane](Signals()).change(FakeLane(), change)
+    facts = 'since=2027-01-15T08:00:00.000Z why="too many failures"'
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        (level, f"{kind}: {endpoint.id} {facts}")
+    ]

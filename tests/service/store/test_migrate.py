@@ -1,12 +1,13 @@
 """A schema goes forward step by step, and one from the future is left alone."""
 
+import logging
 import sys
 from pathlib import Path
 
 import pytest
 
 from tarry.errors import SchemaMismatch
-from tarry.service.store.migrate import Migration, script, status, steps
+from tarry.service.store.migrate import Migration, log_update, script, status, steps
 
 ONE = Migration(1, "begin", "CREATE TABLE a (b);\n")
 TWO = Migration(2, "add_more", "CREATE TABLE c (d);\n")
@@ -71,3 +72,19 @@ def test_the_script_tells_each_step_in_a_transaction_of_its_own() -> None:
         "\n"
         "-- 0002 add more\nBEGIN;\nCREATE TABLE c (d);\nCOMMIT;\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("version", "lines"),
+    [
+        (0, ["set up the new database hooks.db with schema 2"]),
+        (1, ["updated the database hooks.db from schema 1 to schema 2"]),
+        (2, []),
+    ],
+)
+def test_an_update_is_logged_in_one_line(
+    version: int, lines: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        log_update("hooks.db", status((ONE, TWO), version))
+    assert caplog.messages == lines

@@ -47,22 +47,22 @@ class Vocabulary:
 
     def label(self, table: str, name: str) -> str:
         """Return the label of a name; the name itself if the server has no words for it."""
-        return str(self._table(table).get(name, {}).get("label", name))
+        return str(self.table(table).get(name, {}).get("label", name))
 
     def meaning(self, table: str, name: str) -> str:
         """Return the sentence that explains a name; empty if the server has no words for it."""
-        return str(self._table(table).get(name, {}).get("meaning", ""))
+        return str(self.table(table).get(name, {}).get("meaning", ""))
 
     def name(self, table: str, typed: str) -> str:
         """Return the name for a label; a name stays as it is."""
-        if typed in self._table(table):
+        if typed in self.table(table):
             return typed
-        for name, words in self._table(table).items():
+        for name, words in self.table(table).items():
             if words["label"] == typed.strip().lower():
                 return name
         return typed
 
-    def _table(self, name: str) -> Mapping[str, Mapping[str, Any]]:
+    def table(self, name: str) -> Mapping[str, Mapping[str, Any]]:
         """Return a table of the server's vocabulary, by name; empty if the server has none."""
         if self._tables is None:
             try:

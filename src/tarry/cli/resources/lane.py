@@ -1,6 +1,7 @@
 """`tarry endpoint lane`, `pause`, `resume`, `probe`, `policy` and `stats`: an endpoint's lane."""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -62,8 +63,25 @@ def resume(remote: Remote, *, app: str, endpoint: str) -> None:
 @endpoint_argument
 @remote
 def probe(remote: Remote, *, app: str, endpoint: str) -> None:
-    """Probe an endpoint that is down now."""
-    _show_lane(remote, remote.server.request("POST", "app", app, "endpoint", endpoint, "probe"))
+    """Probe an endpoint that is down now, with a waiting delivery."""
+    answer = remote.server.request("POST", "app", app, "endpoint", endpoint, "probe")
+    if remote.as_json:
+        remote.print(answer)
+    else:
+        click.echo(_probe_sentence(app, endpoint, answer.read(), Vocabulary(remote.server)))
+
+
+def _probe_sentence(
+    app: str, endpoint: str, lane: Mapping[str, Any], vocabulary: Vocabulary
+) -> str:
+    """Say what happens after a probe was requested; `lane` is the state at that time."""
+    if lane["phase"] != "open" and lane["state"] != "failing":
+        label = vocabulary.label("lanes", lane["state"])
+        return f"{endpoint} is not down ({label}), so no probe is sent"
+    result = f"`tarry endpoint lane {app} {endpoint}` shows the result"
+    if not lane["backlog"]:
+        return f"{endpoint} has no waiting delivery: its next message is the probe; {result}"
+    return f"the next probe of {endpoint} was brought forward to now; {result}"
 
 
 def _show_lane(remote: Remote, answer: Answer) -> None:

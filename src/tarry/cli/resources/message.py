@@ -154,7 +154,13 @@ def _state(remote: Remote) -> CellText:
 @message_argument
 @remote
 def cancel(remote: Remote, *, app: str, message: str) -> None:
-    """Make no more attempts to deliver a message."""
+    """Make no more attempts to deliver a message.
+
+    Its waiting deliveries are cancelled for good, also those that a recovery or replay has queued
+    so far. A recovery or replay that continues or starts afterwards may still send the message to
+    endpoints where it was delivered, failed or never sent. If one is running, cancel the message
+    again when it is finished.
+    """
     answer = remote.server.request("POST", "app", app, "msg", message, "cancel")
     if remote.as_json:
         remote.print(answer)

@@ -27,6 +27,19 @@ def _columns(vocabulary: Vocabulary) -> Columns:
     }
 
 
+def _reason(vocabulary: Vocabulary, typed: str) -> str:
+    """Return the API's name for a reason that was typed; refuse it if the server has no such one.
+
+    A server without a vocabulary, an earlier version of tarry, decides itself.
+    """
+    name, reasons = vocabulary.name("reasons", typed), vocabulary.table("reasons")
+    if reasons and name not in reasons:
+        labels = [words["label"] for words in reasons.values() if words.get("state") in STATES]
+        known = ", ".join(map(repr, labels))
+        raise click.BadParameter(f"{typed!r} is not one of {known}", param_hint="'--reason'")
+    return name
+
+
 def _past(words: str) -> str:
     """Drop an instant in the future: for a scheduled message the API may give its due time here."""
     return "" if words.startswith("in ") else words
@@ -64,7 +77,7 @@ def undelivered(  # noqa: PLR0913  one argument per option
     vocabulary, names = Vocabulary(remote.server), Names(remote.server)
     query = {
         "state": None if state is None else STATES[state],
-        "reason": None if reason is None else vocabulary.name("reasons", reason),
+        "reason": None if reason is None else _reason(vocabulary, reason),
         "endpoint_id": endpoint,
     }
     columns = _columns(vocabulary)

@@ -2,6 +2,7 @@
 
 - `dispatcher.py`: starts and stops the loops.
 - `work.py`: the lists between lanes and loops, the loops' signals, and how a loop repeats its step.
+- `notice_text.py`: the log line of a notice.
 - `context.py`: what all lanes share, with counters; `clock.py`: time; `gauges.py`: metrics.
 - `ownership/`: which shards this process owns, and the lanes loaded for them.
 - `lane/`: one endpoint's deliveries: sending, answers, outcomes, phases.

@@ -19,6 +19,7 @@ from tarry.core.jitter import Full
 from tarry.core.policy import Policy
 from tarry.errors import StoreError
 from tarry.service.dispatch.lane.endpoint_record import joined
+from tarry.service.dispatch.notice_text import notice_text
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.lane import Change, Due
 
@@ -110,7 +111,7 @@ class Work(Generic[LaneT]):
         for notice in change.notices:
             # An endpoint is worth a warning. A message is not: there may be many of them.
             level = logging.INFO if notice.kind.startswith("message.") else logging.WARNING
-            log.log(level, "%s: %s %s", notice.kind, notice.endpoint, notice.facts)
+            log.log(level, "%s", notice_text(notice))
         if not self.changes:
             self._signals.settle.set()
         _, earlier = self.changes.get(change.lane, (lane, None))

@@ -4,6 +4,7 @@ A dialect keeps its steps in the folder `migrations/` as `0001_name.sql`, and sa
 (`Migrator`). A newer schema is refused, because an older tarry does not know what it means.
 """
 
+import logging
 import re
 from collections.abc import Sequence
 from importlib.resources import files
@@ -12,6 +13,8 @@ from typing import Protocol
 from msgspec import Struct
 
 from tarry.errors import SchemaMismatch
+
+log = logging.getLogger("tarry.service")
 
 _FILE = re.compile(r"(?P<number>\d{4})_(?P<name>[a-z0-9_]+)\.sql")
 
@@ -69,6 +72,17 @@ def status(migrations: Sequence[Migration], version: int) -> Status:
     if version > len(migrations):
         raise SchemaMismatch(version, len(migrations))
     return Status(version, tuple(migrations[version:]))
+
+
+def log_update(database: str, before: Status) -> None:
+    """Log in one line that a database was set up or updated; `before` is what `up` returned."""
+    if not before.pending:
+        return
+    if before.found:
+        text = "updated the database %s from schema %d to schema %d"
+        log.info(text, database, before.found, before.wanted)
+    else:
+        log.info("set up the new database %s with schema %d", database, before.wanted)
 
 
 def script(pending: Sequence[Migration]) -> str:

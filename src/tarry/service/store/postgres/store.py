@@ -6,6 +6,7 @@ from typing import Self
 from tarry.errors import NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.message import NewMessage
+from tarry.service.store.migrate import log_update
 from tarry.service.store.old_rows import OldRows
 from tarry.service.store.postgres.catalogue.catalogue import PostgresCatalogue
 from tarry.service.store.postgres.catalogue.registry import PostgresRegistry
@@ -69,14 +70,15 @@ class PostgresStore(
     ) -> Self:
         """Open the database at a URL; with `migrate`, create its schema or bring it up to date.
 
-        `most_waiting` is the limit of applications that have none of their own. SettingsError,
-        StoreError or SchemaMismatch say why the database cannot be used.
+        What `migrate` did is logged. `most_waiting` is the limit of applications that have none of
+        their own. SettingsError, StoreError or SchemaMismatch say why the database cannot be used.
         """
-        database = Database(address.read(url), size=connections)
+        database_address = address.read(url)
+        database = Database(database_address, size=connections)
         store = cls(database, most_waiting=most_waiting)
         try:
             if migrate:
-                await PostgresMigrator(database).up()
+                log_update(database_address.shown, await PostgresMigrator(database).up())
             await store.check()
         except BaseException:
             await store.close()

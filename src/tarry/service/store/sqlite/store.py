@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from tarry.service.store.migrate import log_update
 from tarry.service.store.old_rows import OldRows
 from tarry.service.store.sqlite.catalogue.catalogue import SqliteCatalogue
 from tarry.service.store.sqlite.catalogue.registry import SqliteRegistry
@@ -15,6 +16,7 @@ from tarry.service.store.sqlite.database.threads import Threads
 from tarry.service.store.sqlite.database.writer import Writer
 from tarry.service.store.sqlite.ingest.accept import SqliteIngest
 from tarry.service.store.sqlite.migrate import schema
+from tarry.service.store.sqlite.migrate.schema import SqliteMigrator
 from tarry.service.store.sqlite.queue.queue import SqliteQueue
 from tarry.service.store.sqlite.queue.settle import SqliteSettling
 from tarry.service.store.sqlite.queue.tasks import SqliteTasks
@@ -61,10 +63,12 @@ async def open_sqlite(
 ) -> SqliteStore:
     """Open a database file; with `migrate`, create it or bring it up to date.
 
-    Without `migrate`, a wrong schema raises SchemaMismatch. StoreError says in words why a file
-    cannot be used. `clock` gives the time for leases, `room` checks the free disk space, and
-    `most_waiting` is the limit of applications that have none of their own.
+    What `migrate` did is logged. Without it, a wrong schema raises SchemaMismatch. StoreError says
+    in words why a file cannot be used. `clock` gives the time for leases, `room` checks the free
+    disk space, and `most_waiting` is the limit of applications that have none of their own.
     """
-    work = schema.bring_up if migrate else schema.require
-    await in_own_thread(partial(schema.on_file, path, work, create=migrate))
+    if migrate:
+        log_update(str(path), await SqliteMigrator(path).up())
+    else:
+        await in_own_thread(partial(schema.on_file, path, schema.require))
     return SqliteStore(path, clock, room, most_waiting=most_waiting)
