@@ -63,6 +63,8 @@ FEW_ATTEMPTS = POLICIES[4]
 TYPES = ("a", "b")
 REAL = "postgres"
 """The store whose histories run in real time: they are short, and all of them have faults."""
+WATCHED = 5
+"""In one history of this many, the watchdog looks every few seconds."""
 READY_AT = 1.5
 """When applications and endpoints have been added."""
 
@@ -223,6 +225,7 @@ class _Draft:
             look=2.0 if lost_nudges else chance.choice((4.0, 10.0)),
             lease=chance.choice((6.0, 12.0)),
             keep_up=chance.choice((30.0, 60.0, 300.0)),
+            watch=3600.0 if self._seed % WATCHED else 3.0,
             length=self._length,
             probed_at_end=chance.random() < 0.7,
             watched_at_rest=chance.random() < 0.35,

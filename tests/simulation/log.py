@@ -178,6 +178,14 @@ class Crashed(Struct, frozen=True):
     error: str
 
 
+class Stalled(Struct, frozen=True, kw_only=True):
+    """The watchdog of a worker found lanes with ready deliveries that nobody would have sent."""
+
+    at: float
+    worker: str
+    lanes: int
+
+
 class Rested(Struct, frozen=True, kw_only=True):
     """For `seconds` nothing was left to deliver, and these calls reached the store.
 
@@ -205,6 +213,7 @@ Entry = (
     | Waiting
     | Explained
     | Crashed
+    | Stalled
     | Rested
 )
 

@@ -32,7 +32,8 @@ class Conditions(Struct, frozen=True, kw_only=True):
     lease: float = 10.0
     keep_up: float = 60.0
     watch: float = 3600.0
-    """How often the watchdog of each worker looks; so rarely that it hides nothing."""
+    """How often the watchdog of each worker looks. In most histories it never does, so that it
+    hides nothing from the checker. Whatever it finds breaks a promise of its own."""
     length: float = 60.0
     """When the last fault ends and every endpoint is healthy."""
     probed_at_end: bool = False

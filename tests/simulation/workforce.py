@@ -15,7 +15,7 @@ from tarry.service.hooks import Hooks
 from tarry.service.model.settings import Limits
 from tarry.service.wire.exchange import TIMEOUT
 from tests.simulation.endpoints import Endpoints
-from tests.simulation.log import Crashed, Fault, Log
+from tests.simulation.log import Crashed, Fault, Log, Stalled
 from tests.simulation.loop import Process, SimulatedLoop
 from tests.simulation.planted.bug import Bug
 from tests.simulation.steps import Conditions
@@ -165,6 +165,15 @@ class Workforce:
             self._loop.go_on(worker.process)
         if not self.at_work:
             self.start()
+
+    def report_stalls(self) -> None:
+        """Log the lanes that the watchdogs have found."""
+        for worker in self.workers:
+            if worker.dispatcher.ready.is_set():
+                stalled = worker.dispatcher.context.counters.stalled
+                if stalled:
+                    name = worker.process.name
+                    self._log.add(Stalled(at=self._loop.time(), worker=name, lanes=stalled))
 
     def end(self) -> None:
         """Cancel the running tasks, so that nothing of them is left behind."""

@@ -188,6 +188,7 @@ class World:
             with self._bug.planted(), self._base.at_work():
                 self._run()
                 ending = self._ending()
+                self._workforce.report_stalls()
                 self._workforce.end()
         finally:
             if isinstance(self.loop, RealTimeLoop):
@@ -305,7 +306,8 @@ class World:
             # Its clock, its start and the number of workers, each at a renewal. Also beside each
             # look at a host in trouble: deliveries of paused endpoints wait there.
             "server": 3 * renewals + REST / LOOK + 1,
-            **dict.fromkeys(("awake", "sweep"), rounds),
+            "sweep": rounds,
+            "awake": rounds + REST / conditions.watch + 1,
         }
 
     def _ending(self) -> Ending:

@@ -11,7 +11,7 @@ from tests.simulation.checker.limits import limits
 from tests.simulation.checker.liveness import liveness
 from tests.simulation.checker.order import order
 from tests.simulation.checker.ownership import ownership
-from tests.simulation.checker.rest import crashes, rest
+from tests.simulation.checker.rest import crashes, rest, stalls
 from tests.simulation.checker.sent import sent
 from tests.simulation.checker.truth import neighbours, truth
 from tests.simulation.checker.wishes import wishes
@@ -32,6 +32,7 @@ RULES = (
     neighbours,
     rest,
     crashes,
+    stalls,
 )
 
 

@@ -22,7 +22,10 @@ MORE = 6
 
 
 def limits(facts: Facts) -> Iterator[Violation]:
-    """Check the limits of every endpoint."""
+    """Check the limits of every application and every endpoint."""
+    for application, rate in facts.rates.items():
+        if rate is not None:
+            yield from _application_rate(facts, application, rate)
     for endpoint, requests in facts.at_endpoint.items():
         yield from _rate(facts, endpoint, requests)
         yield from _concurrency(facts, endpoint, requests)
@@ -52,6 +55,28 @@ def _rate(facts: Facts, endpoint: str, requests: list[Requested]) -> Iterator[Vi
         if request.at - first < least and not facts.sudden_between(first - SETTLING, request.at):
             took = request.at - first
             text = f"{endpoint} allows {rate:g}/s and got {allowed + 1} requests in {took:.3f} s"
+            yield Violation(request.at, "too fast", text)
+
+
+def _application_rate(facts: Facts, application: str, rate: float) -> Iterator[Violation]:
+    """Check the rate that all endpoints of an application share; no history changes it."""
+    requests = sorted(
+        (
+            request
+            for endpoint, at_endpoint in facts.at_endpoint.items()
+            if facts.application(endpoint) == application
+            for request in at_endpoint
+        ),
+        key=lambda request: request.at,
+    )
+    allowed, least = max(1, int(rate)), max(1.0, 1 / rate) * (1 - TOLERANCE)
+    for first, request in zip(requests, requests[allowed:], strict=False):
+        took = request.at - first.at
+        if took < least and not facts.sudden_between(first.at - SETTLING, request.at):
+            text = (
+                f"{application} allows {rate:g}/s for all its endpoints together and"
+                f" got {allowed + 1} requests in {took:.3f} s"
+            )
             yield Violation(request.at, "too fast", text)
 
 

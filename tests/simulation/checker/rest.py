@@ -1,10 +1,10 @@
-"""A service with nothing to deliver goes to rest, and no process crashes."""
+"""A service with nothing to deliver rests, no process crashes, and no watchdog finds anything."""
 
 from collections.abc import Iterator
 
 from tests.simulation.checker.facts import Facts, Violation
 from tests.simulation.checker.liveness import PATIENCE, REFUSED_AGAIN_AFTER
-from tests.simulation.log import Crashed, Rested
+from tests.simulation.log import Crashed, Rested, Stalled
 
 LAST_FEW = 6
 """How many calls there may be that no setting explains."""
@@ -41,3 +41,10 @@ def crashes(facts: Facts) -> Iterator[Violation]:
     """Report exceptions that nothing caught."""
     for entry in facts.all(Crashed):
         yield Violation(entry.at, "crashed", f"{entry.process}: {entry.error}")
+
+
+def stalls(facts: Facts) -> Iterator[Violation]:
+    """Report lanes that a watchdog had to wake."""
+    for entry in facts.all(Stalled):
+        text = f"{entry.worker} had {entry.lanes} lanes that nobody else would have woken"
+        yield Violation(entry.at, "woken by the watchdog", text)

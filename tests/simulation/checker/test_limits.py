@@ -9,10 +9,11 @@ from tests.simulation.checker.hand_made import (
     answered,
     delivery,
     ending,
+    endpoint,
     requested,
     rules,
 )
-from tests.simulation.log import Asked, Entry, Fault
+from tests.simulation.log import ApplicationAdded, Asked, EndpointChanged, Entry, Fault
 
 
 def burst(count: int, apart: float, took: float = 0.01, begins: float = 5.0) -> list[Entry]:
@@ -52,6 +53,21 @@ def test_a_new_rate_takes_a_moment() -> None:
 def test_two_owners_after_a_clock_step_may_break_a_rate() -> None:
     step = Fault(at=4.9, until=20, kind="clock step")
     assert check([added(rate=5.0), step, *burst(6, 0.15)]) == set()
+
+
+def test_the_endpoints_of_an_application_share_its_rate() -> None:
+    other = endpoint(id="ep_there", lane=2)
+    log: list[Entry] = [added(), EndpointChanged(0.0, other), ApplicationAdded(0.0, "app_one", 5.0)]
+    for number in range(8):
+        at, message, where = 5.0 + 0.15 * number, f"msg_{number}", (HERE, other.id)[number % 2]
+        log += [accepted(0.5, message, endpoints=(where,))]
+        log += [requested(at, number, message, endpoint=where), answered(at + 0.01, number)]
+    assert "too fast" in check(log)
+    assert "too fast" not in check([entry for entry in log if not is_added(entry)])
+
+
+def is_added(entry: Entry) -> bool:
+    return isinstance(entry, ApplicationAdded)
 
 
 def test_no_more_are_on_their_way_at_a_time_than_allowed() -> None:

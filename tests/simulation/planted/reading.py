@@ -80,6 +80,18 @@ class RateForgotten(_OtherSettings):
         return replace(endpoint, rate=None)
 
 
+class TenantRateForgotten(Bug):
+    """All endpoints of an application together get no more than the application's rate."""
+
+    story = "a worker does not see the rate that the endpoints of an application share"
+
+    def lanes(self, commit: Commit, *args: Any) -> list[LaneRow]:  # noqa: ANN401  passed on
+        """Change the applications of the rows."""
+        return [
+            replace(row, application=replace(row.application, rate=None)) for row in commit(*args)
+        ]
+
+
 class ConcurrencyForgotten(_OtherSettings):
     """An endpoint gets no more requests at a time than its owner allows."""
 

@@ -15,6 +15,7 @@ from tests.simulation.planted.bug import Bug
 
 BUGS: Mapping[str, type[Bug]] = {
     "doze rule": sleeping.DozeRule,
+    "blind doze": sleeping.BlindDoze,
     "dropped rest": sleeping.DroppedRest,
     "lost wake-up": sleeping.LostWakeUp,
     "unnoticed failover": sleeping.UnnoticedFailover,
@@ -36,6 +37,7 @@ BUGS: Mapping[str, type[Bug]] = {
     "pause ignored": reading.PauseIgnored,
     "old address": reading.OldAddress,
     "rate forgotten": reading.RateForgotten,
+    "tenant's rate forgotten": reading.TenantRateForgotten,
     "concurrency forgotten": reading.ConcurrencyForgotten,
     "order forgotten": reading.OrderForgotten,
     "leaked hold": judging.LeakedHold,

@@ -1,10 +1,13 @@
 """Bugs in when lanes sleep, and in what wakes them."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
+from unittest.mock import patch
 
 from msgspec.structs import replace
 
+from tarry.service.dispatch.buffer.buffer import Buffer
 from tarry.service.model.lane import Fetched, Lease
 from tarry.service.store.contract import Server
 from tests.simulation.planted.bug import Bug, Commit
@@ -13,9 +16,27 @@ Positions = Mapping[int, int]
 
 
 class DozeRule(Bug):
-    """Restores the rule by which lanes stalled: see issue 12."""
+    """Restores the rule by which healthy lanes stalled on a busy machine."""
 
-    story = "a lane that waits for retries sleeps on how many were added, not on how far it read"
+    story = "a read that looks for no ready rows counts as having read all rows that there are"
+
+    def planted(self) -> AbstractContextManager[object]:
+        """Advance the read position after every read, whatever it was for."""
+        take = Buffer.take
+
+        def take_and_advance(buffer: Buffer, *args: Any, fetched: Fetched, **kwargs: Any) -> None:  # noqa: ANN401  passed on
+            take(buffer, *args, fetched=fetched, **kwargs)
+            buffer.read_to = max(buffer.read_to, fetched.added.get(buffer.lane, 0))
+
+        return patch.object(Buffer, "take", take_and_advance)
+
+
+class BlindDoze(Bug):
+    """The store lets a lane sleep only if the lane has read as far as the store has rows."""
+
+    story = (
+        "a lane that waits for retries sleeps on how many rows there are, not on how many it read"
+    )
 
     def rest(
         self, commit: Commit, lanes: Positions, leases: object, *, doze: bool = False

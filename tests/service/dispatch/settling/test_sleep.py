@@ -11,6 +11,7 @@ from tarry.service.dispatch.settling.sleep import Sleep
 from tarry.service.dispatch.work import Signals
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import HOUR, Limits
+from tarry.service.store.contract import Store
 from tarry.service.wire.exchange import Answer
 from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
@@ -165,3 +166,35 @@ async def test_a_lane_whose_lease_has_ended_asks_again_only_after_the_lease_was_
         await owner_of(service, Signals()).renew_once()
         await asyncio.sleep(1)
         assert lane.backlog.asleep
+
+
+class Recording(Shaky):
+    """Remembers the positions for which the store was asked to let lanes doze."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.positions: list[int] = []
+
+    async def rest(
+        self, lanes: Mapping[int, int], leases: Sequence[Lease], *, doze: bool = False
+    ) -> set[int]:
+        if doze:
+            self.positions += lanes.values()
+        return await self._store.rest(lanes, leases, doze=doze)
+
+
+@virtually
+async def test_a_lane_dozes_on_how_far_it_read_not_on_how_many_it_has_heard_of() -> None:
+    between = Between(Recording)
+    async with virtual_service(through=between, limits=Limits(look=300, keep_up=600)) as service:
+        lane = await a_lane(service)
+        work = service.dispatcher.work
+        shards, context = service.dispatcher.shards, service.dispatcher.context
+        sleep = Sleep(between.shaky, context, work, shards)
+        read_to = lane.backlog.buffer.read_to
+        lane.backlog.asleep = False
+        lane.backlog.fetched(read_to + 1)  # a read for due rows heard of one more
+        between.shaky.positions.clear()
+        work.resting[lane] = None
+        await sleep.sleep_once()
+        assert between.shaky.positions == [read_to]
