@@ -68,11 +68,11 @@ def _parser() -> argparse.ArgumentParser:
 def _plant(names: list[str], first: int, most: int, frame: Frame) -> int:
     """Print a line for each planted bug; return 1 if one of them was not found."""
     missed = 0
-    print(f"{'bug':<24}{'histories':>9}  {'broken rule':<28}story")
+    print(f"{'bug':<24}{'histories':>9}  {'broken rule':<30}story")
     for found in hunt(names, first, most, frame):
         missed += found.rule is None
         rule = found.rule or "NOT FOUND"
-        print(f"{found.name:<24}{found.histories:>9}  {rule:<28}{found.story}", flush=True)
+        print(f"{found.name:<24}{found.histories:>9}  {rule:<30}{found.story}", flush=True)
     print(f"{len(names) - missed} of {len(names)} planted bugs were found")
     return 1 if missed else 0
 
