@@ -32,6 +32,18 @@ class LosesWakeUps(Shaky):
         return [] if self.loses else woken
 
 
+class HoldsUpWakeUps(Shaky):
+    """A store with a connection whose answer takes long, while all others work."""
+
+    held_up = False
+
+    async def woken(self, leases: Sequence[Lease]) -> list[int]:
+        woken = await self._store.woken(leases)
+        if self.held_up:
+            await asyncio.sleep(5 * WATCH)
+        return woken
+
+
 @virtually
 async def test_a_lane_whose_wake_up_was_lost_is_found_and_its_delivery_is_sent(
     caplog: pytest.LogCaptureFixture,
@@ -100,6 +112,26 @@ async def test_lanes_that_are_being_loaded_are_not_missing() -> None:
         assert service.dispatcher.loader.is_busy
         await service.dispatcher.watchdog.look_once()
         await service.dispatcher.watchdog.look_once()
+        assert gauges(service.dispatcher).stalled == 0
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+@virtually
+async def test_lanes_whose_wake_up_is_held_up_are_not_forgotten(in_memory: bool) -> None:  # noqa: FBT001  a case
+    between = Between(HoldsUpWakeUps)
+    async with virtual_service(through=between, limits=LIMITS) as service:
+        await service.add_endpoint("a.example")
+        if in_memory:
+            await service.add(deliver_at=service.now() + HOUR)
+        await asyncio.sleep(1)
+        between.shaky.held_up = True
+        await service.add()
+        await asyncio.sleep(4 * WATCH)
+        assert not service.sender.sent
+        assert gauges(service.dispatcher).stalled == 0
+        between.shaky.held_up = False
+        await asyncio.sleep(2 * WATCH)
+        assert len(service.sender.sent) == 1
         assert gauges(service.dispatcher).stalled == 0
 
 

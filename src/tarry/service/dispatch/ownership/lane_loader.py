@@ -67,6 +67,8 @@ class LaneLoader:
         self._tenant_rates: dict[str, TenantRate] = {}
         self._versions: set[str] = set()
         self._busy = asyncio.Lock()
+        self._asking = False
+        """Whether the store is being asked which lanes were woken."""
 
     async def load_once(self) -> None:
         """Load lanes that were woken, and then some of those on the list.
@@ -79,7 +81,12 @@ class LaneLoader:
             return
         # The store reports a woken lane only once. After an error, which may have lost that report,
         # all lanes are looked through: see `recovered` in `work.py`.
-        await self.load(await self._store.woken(leases))
+        self._asking = True
+        try:
+            woken = await self._store.woken(leases)
+        finally:
+            self._asking = False
+        await self.load(woken)
         await self.load(self._work.take_to_load(LOADED_TOGETHER))
         if self._work.to_load:
             self._work.load(())  # once more, soon
@@ -92,8 +99,8 @@ class LaneLoader:
 
     @property
     def is_busy(self) -> bool:
-        """Whether lanes are being loaded, or are on the list to load."""
-        return self._busy.locked() or bool(self._work.to_load)
+        """Whether lanes are being loaded, or will be without any further event."""
+        return self._asking or self._busy.locked() or bool(self._work.to_load)
 
     async def load(self, numbers: Sequence[int]) -> None:
         """Load these lanes now. Those that cannot be loaded are put on the list.

@@ -5,6 +5,9 @@ as an error and counted in `tarry_lanes_stalled_total`, and its deliveries are s
 
 A lane can be forgotten in two ways. It is in memory and does nothing, although the store has a
 ready delivery of it. Or it is not in memory, although the store believes that it is.
+
+While lanes are being loaded, none is forgotten: it may be among them. That can take long, for
+instance if the answer of the database to a single query is held up.
 """
 
 import asyncio
@@ -57,10 +60,7 @@ class Watchdog:
             await self._loader.load(sorted(lost))
 
     async def _missing_lanes(self) -> list[int]:
-        """Return the lanes that the store has awake and that are not in memory.
-
-        While lanes are being loaded, none is missing: it may be among them.
-        """
+        """Return the lanes that the store has awake and that are not in memory."""
         shards = [number for number in self._shards.numbers if self._shards.owned[number].is_known]
         awake = await self._store.awake(shards)
         if self._loader.is_busy:
@@ -82,7 +82,10 @@ class Watchdog:
             for lane in first
             if lane in still_idle and lane.backlog.buffer.rewinds == seen[lane]
         ]
-        for lane in await self._with_ready_rows(unmoved):
+        forgotten = await self._with_ready_rows(unmoved)
+        if self._loader.is_busy:
+            return
+        for lane in forgotten:
             if lane in set(self._idle_lanes()) and lane.backlog.buffer.rewinds == seen[lane]:
                 self._wake(lane)
 
