@@ -1,9 +1,9 @@
 """Estimate which share of the failures at a pace are the messages' own, by second tries.
 
 An overloaded endpoint fails any message, and accepts the same message a moment later. An endpoint
-that cannot process some messages fails those again while it accepts the others. So compare how often
-second tries fail with how often first tries fail at the same time: a message that fails more often
-than the others do fails by itself.
+that cannot process some messages fails those again while it accepts the others. So compare how
+often second tries fail with how often first tries fail at the same time. What second tries fail
+more often is the messages' own.
 
 This exists for one story: a backlog in which a tenth to a half of the messages always fail. Taken
 for an overload, they slowed the drain from minutes to hours.
