@@ -50,7 +50,7 @@ async def test_a_wrong_key_is_told_apart_from_a_right_one(visit: Visit) -> None:
     await visit.sees("A key has no spaces")
     sending, _ = await visit.hooks.make_key((Scope.SEND,))
     await visit.sign_in(sending)
-    await visit.sees("one with the scope read does")
+    await visit.sees("a key with the scope read may")
     await visit.sign_in()
     await visit.sees("Waiting deliveries")
     assert KEY not in visit.page.url

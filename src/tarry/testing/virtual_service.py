@@ -28,7 +28,7 @@ from tarry.testing.samples import ENVIRONMENT, NOON, an_application, an_endpoint
 SECRET = b"whsec_" + b"c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0"
 OK = Answer(0.01, status=200)
 DOWN = Answer(0.01, failure=Kind.TRANSIENT, detail="connection refused", unreachable=True)
-RESET = Answer(0.01, failure=Kind.TRANSIENT, detail="closed before the answer was there")
+RESET = Answer(0.01, failure=Kind.TRANSIENT, detail="closed before the response was complete")
 
 Script = Callable[[Request, float], Answer]
 """How an endpoint answers a request at a time; the answer's `took` is how long it takes."""

@@ -265,7 +265,7 @@ def test_a_dial_that_had_little_time_is_not_unreachable(
     exchange = Exchange(Request(TARGET, (), b"", 1.0, 5.0), b"", stage.answers.append, 0.0)
     exchange.dialled_at = 100.0
     monkeypatch.setattr(connection, "monotonic", lambda: 100.0 + share * 5.0)
-    exchange.fail(Setback(Kind.TIMEOUT, "the connection did not stand in time"))
+    exchange.fail(Setback(Kind.TIMEOUT, "the connection was not established in time"))
     assert stage.answers[0].unreachable is unreachable
 
 

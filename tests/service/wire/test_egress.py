@@ -157,11 +157,11 @@ def test_an_address_is_permitted_or_refused_with_its_rule() -> None:
     for address, rule in {
         "127.0.0.1": "it is the loopback of this machine",
         "::ffff:127.0.0.1": "it is the loopback of this machine",
-        "fe80::1%eth0": "it is no address, or one with a scope",
-        "2606:4700::1%1": "it is no address, or one with a scope",
-        "localhost": "it is no address, or one with a scope",
-        "2130706433": "it is no address, or one with a scope",
-        "": "it is no address, or one with a scope",
+        "fe80::1%eth0": "it is not an address, or it has a scope",
+        "2606:4700::1%1": "it is not an address, or it has a scope",
+        "localhost": "it is not an address, or it has a scope",
+        "2130706433": "it is not an address, or it has a scope",
+        "": "it is not an address, or it has a scope",
     }.items():
         assert not STRICT.permits(address, 80)
         with pytest.raises(EgressRefused) as refused:

@@ -12,7 +12,7 @@ from tarry.service.wire.egress import Location, read_host, read_url
 
 NAME_WANTED = "a name of labels with letters, digits, - and _, each of 1 to 63 characters"
 FOUR_NUMBERS = "an IPv4 address is written as four decimal numbers, and no name ends in one"
-LOOK_ALIKE = "letters that stand for others, as circled or wide ones do"
+LOOK_ALIKE = "look-alike letters, such as circled or wide ones"
 
 
 def unreadable(url: str) -> SettingsError:

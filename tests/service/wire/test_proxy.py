@@ -72,10 +72,10 @@ def test_an_address_of_six_goes_in_brackets() -> None:
     [
         (b"HTTP/1.1 407 Who\r\n\r\n", Kind.TRANSIENT, "answered 407"),
         (b"HTTP/1.1 403 No\r\ncontent-length: 2\r\n\r\nno", Kind.TRANSIENT, "answered 403"),
-        (b"", Kind.TRANSIENT, "no proper answer"),
-        (b"HTTP/1.1 200 Ma", Kind.TRANSIENT, "no proper answer"),
-        (b"SSH-2.0\r\n\r\n", Kind.TRANSIENT, "no proper answer"),
-        (b"HTTP/1.1 200 Made\r\nx: " + b"y" * MOST_HEAD, Kind.TRANSIENT, "no proper answer"),
+        (b"", Kind.TRANSIENT, "no valid HTTP response"),
+        (b"HTTP/1.1 200 Ma", Kind.TRANSIENT, "no valid HTTP response"),
+        (b"SSH-2.0\r\n\r\n", Kind.TRANSIENT, "no valid HTTP response"),
+        (b"HTTP/1.1 200 Made\r\nx: " + b"y" * MOST_HEAD, Kind.TRANSIENT, "no valid HTTP response"),
         (b"HTTP/1.1 200 Made\r\n\r\nHTTP/1.1 200", Kind.PROTOCOL, "before the request"),
     ],
 )

@@ -35,7 +35,7 @@ def read_payload(typed: str) -> bytes:
         problem = f"{typed[1:] or '@'} cannot be read: {error.strerror or error}"
         raise click.BadParameter(problem, param_hint="PAYLOAD") from error
     except (ValueError, RecursionError) as error:
-        raise click.BadParameter(f"it is no JSON: {error}", param_hint="PAYLOAD") from error
+        raise click.BadParameter(f"it is not JSON: {error}", param_hint="PAYLOAD") from error
     if not isinstance(payload, dict):
         kind = "a list" if isinstance(payload, list) else "a single value"
         problem = f"it is {kind}; it must be an object: {{...}}"

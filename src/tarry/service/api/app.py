@@ -138,9 +138,9 @@ class Api:
         if page is None:
             if request.path == "/" and "text/html" in request.header(b"accept"):
                 return 303, {"location": "/dashboard"}, b""  # a browser; programs ask for no HTML
-            return problem(404, "not_found", "there is nothing here; the API is at /api/v1")
+            return problem(404, "not_found", "this path does not exist; the API is at /api/v1")
         if request.method not in ("GET", "HEAD"):
-            return problem(405, "method_not_allowed", "here will do: GET", {"allow": "GET, HEAD"})
+            return problem(405, "method_not_allowed", "only GET is allowed", {"allow": "GET, HEAD"})
         status, headers, body = await page()  # the HTTP server sends no body in response to HEAD
         if "etag" in headers and request.header(b"if-none-match") == headers["etag"]:
             return 304, headers, b""
@@ -168,19 +168,19 @@ class Api:
         if operation.needs is not Need.NOTHING:
             known_caller = await self._access.caller(request.headers.get(b"authorization", b""))
             if known_caller is None:
-                detail = "no key, or none that is known, in the header `authorization: Bearer KEY`"
+                detail = "no key, or an unknown key, in the header `authorization: Bearer KEY`"
                 return problem(401, "authentication_failed", detail, {"www-authenticate": "Bearer"})
             caller = known_caller
             if not _may(caller, operation):
                 return problem(403, "insufficient access", _refusal(caller, operation))
             if wait := self._limit.wait(caller.key):
-                detail = "more requests than this key may make; come back later"
+                detail = "too many requests with this key; retry after the time in `retry-after`"
                 return problem(429, "rate_limit", detail, {"retry-after": str(wait)})
         body: bytes | None = b""
         if operation.body is not None:
             body = await _read(request, receive, operation.most_bytes)
         if body is None:
-            detail = f"at most {operation.most_bytes} bytes will do"
+            detail = f"the body may have at most {operation.most_bytes} bytes"
             return problem(413, "payload_too_large", detail)
         return await self._carry_out(match, caller, request, body)
 
@@ -233,7 +233,7 @@ def _unsupported(request: Request, methods: frozenset[str]) -> Answer:
     if cors.is_preflight(request):
         return cors.allowed(request, methods)
     allowed = ", ".join(sorted(methods))
-    return problem(405, "method_not_allowed", f"here will do: {allowed}", {"allow": allowed})
+    return problem(405, "method_not_allowed", f"allowed methods: {allowed}", {"allow": allowed})
 
 
 def _may(caller: Caller, operation: Operation) -> bool:
@@ -248,10 +248,10 @@ def _may(caller: Caller, operation: Operation) -> bool:
 
 def _refusal(caller: Caller, operation: Operation) -> str:
     """Return the text of a 403; it names a sufficient scope to programs, but not to tenants."""
-    detail = "this key does not open this operation"
+    detail = "this key may not use this operation"
     if caller.application is not None:
         return detail
-    return f"{detail}; one with the scope {least_scope(operation.needs)} does"
+    return f"{detail}; a key with the scope {least_scope(operation.needs)} may"
 
 
 def _claim_key(caller: Caller, path: str, key: str) -> str:

@@ -31,8 +31,8 @@ more, and a request on a connection that is being closed has to be sent again.""
 MOST_HEADS = 20_000
 """How many targets have the constant part of their request head cached."""
 
-_LATE = Setback(Kind.TIMEOUT, "the answer did not come in time")
-_UNCONNECTED = Setback(Kind.TIMEOUT, "the connection did not stand in time")
+_LATE = Setback(Kind.TIMEOUT, "the response did not come in time")
+_UNCONNECTED = Setback(Kind.TIMEOUT, "the connection was not established in time")
 _SHUT = Setback(Kind.TRANSIENT, "the connection closed before the request was sent")
 _CLOSED = Setback(Kind.TRANSIENT, "the sender was closed", local=True)
 

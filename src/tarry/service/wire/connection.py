@@ -218,7 +218,7 @@ class Connection(asyncio.Protocol):
         if exc is None:
             self._reader.end()
             self._end_exchange(
-                exchange, Setback(Kind.TRANSIENT, "closed before the answer was there")
+                exchange, Setback(Kind.TRANSIENT, "closed before the response was complete")
             )
         else:
             self._end_exchange(exchange, setback(exc))

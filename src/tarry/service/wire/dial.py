@@ -212,7 +212,7 @@ class Dialler(Struct, frozen=True):
             self._let_go(sock)
             if is_secure and isinstance(error, ConnectionError):
                 # Servers that support only old versions of TLS end a handshake like this, too.
-                return Setback(Kind.TLS, "the endpoint broke off the handshake")
+                return Setback(Kind.TLS, "the endpoint aborted the handshake")
             if isinstance(error, OSError):
                 return setback(error)
             raise

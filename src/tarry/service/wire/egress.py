@@ -143,7 +143,7 @@ def _ascii(host: str) -> str:
     if host.isascii():
         return host
     if unicodedata.normalize("NFKC", host) != host or "\u3002" in host:
-        raise EgressRefused(host, "letters that stand for others, as circled or wide ones do")
+        raise EgressRefused(host, "look-alike letters, such as circled or wide ones")
     return ".".join(label if label.isascii() else _punycode(label) for label in host.split("."))
 
 
@@ -181,7 +181,7 @@ Network = IPv4Network | IPv6Network
 PORTS = "80, 443, 1024-65535"
 """The ports that may be called by default: not those of mail or remote shells."""
 
-NO_ADDRESS = "it is no address, or one with a scope"
+NO_ADDRESS = "it is not an address, or it has a scope"
 ITSELF = "it is this service itself"
 UNALTERABLE = frozenset({NO_ADDRESS, ITSELF})
 """Rules that no setting can change."""

@@ -179,7 +179,7 @@ class Reader:
         self._opening = beginning
         if _OPENING.startswith(beginning):
             return False
-        self.fault = "what came is not an answer of HTTP/1"
+        self.fault = "the response is not HTTP/1"
         return True
 
     def _feed_carefully(self, data: bytes) -> bool:
@@ -189,7 +189,7 @@ class Reader:
         if self.status:
             self._bytes_read -= len(data) - room_left
             return self.feed(data[room_left:])
-        self.fault = self.fault or f"the head of the answer is longer than {MOST_HEAD} bytes"
+        self.fault = self.fault or f"the head of the response is longer than {MOST_HEAD} bytes"
         return True
 
     def _parse(self, data: bytes) -> None:
@@ -201,7 +201,7 @@ class Reader:
             parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade) as error:
             self.reusable = False
-            self.fault = self.fault or f"the answer is not valid HTTP: {error}"
+            self.fault = self.fault or f"the response is not valid HTTP: {error}"
 
     # What the parser calls. Once the answer is complete, later bytes must not change it.
 
@@ -234,9 +234,9 @@ class Reader:
         self._framed = False
         self._interim += 1
         if status not in (100, 102, 103):
-            self.fault = f"the answer has the status {status}, which was not asked for"
+            self.fault = f"the response has the status {status}, which was not requested"
         elif self._interim > MOST_INTERIM:
-            self.fault = f"more than {MOST_INTERIM} answers only said to wait"
+            self.fault = f"more than {MOST_INTERIM} interim (1xx) responses came before a final one"
 
     def on_body(self, body: bytes) -> None:
         """Keep the beginning of the body, and count the rest."""

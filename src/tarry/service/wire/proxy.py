@@ -57,7 +57,7 @@ class Proxy(Struct, frozen=True):
             received = await loop.sock_recv(sock, MOST_HEAD)
             head += received
             if not received or len(head) > MOST_HEAD:
-                return Setback(Kind.TRANSIENT, "the egress proxy gave no proper answer")
+                return Setback(Kind.TRANSIENT, "the egress proxy sent no valid HTTP response")
         return _judge(head)
 
     def _connect_request(self, target: Target) -> bytes:
@@ -75,7 +75,7 @@ def _judge(head: bytes) -> Setback | None:
     first, _, rest = head.partition(b"\r\n\r\n")
     words = first.split(b"\r\n")[0].split(b" ", 2)
     if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():  # noqa: PLR2004  a version and a status
-        return Setback(Kind.TRANSIENT, "the egress proxy gave no proper answer")
+        return Setback(Kind.TRANSIENT, "the egress proxy sent no valid HTTP response")
     if not words[1].startswith(b"2"):
         return Setback(Kind.TRANSIENT, f"the egress proxy answered {words[1].decode()[:3]}")
     if rest:  # HTTP and TLS servers send nothing before the client does

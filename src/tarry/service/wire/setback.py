@@ -37,7 +37,7 @@ def setback(error: BaseException) -> Setback:
             reason = getattr(error, "reason", None) or "the connection broke"
             return Setback(Kind.TLS, f"TLS failed: {reason.replace('_', ' ').lower()}")
         case TimeoutError():
-            return Setback(Kind.TIMEOUT, "the connection did not stand in time")
+            return Setback(Kind.TIMEOUT, "the connection was not established in time")
         case _:
             return Setback(Kind.TRANSIENT, _words(error), local=is_scarcity(error))
 

@@ -157,7 +157,7 @@ class Named(msgspec.Struct):
 def test_how_a_name_is_spelled_is_said_in_words() -> None:
     with pytest.raises(Invalid) as refused:
         read_body(b'{"uid": "a b"}', Named)
-    message = "only letters, digits and - _ . will do, and not app_ at its beginning"
+    message = "only letters, digits and - _ . are allowed, and it must not begin with app_"
     assert refused.value.message == message
 
 
@@ -181,7 +181,7 @@ def test_what_a_text_may_not_be_is_said_in_words(body: bytes, message: str) -> N
 
 
 def test_who_chose_what_there_is_not_is_told_what_there_is() -> None:
-    with pytest.raises(Invalid, match=r"'left'; one of these will do: (up, down|down, up)$"):
+    with pytest.raises(Invalid, match=r"'left'; allowed: (up, down|down, up)$"):
         read_query(b"order=left", Query)
 
 

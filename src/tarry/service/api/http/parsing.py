@@ -163,14 +163,14 @@ def _invalid(where: str, error: msgspec.ValidationError, kind: Any) -> Invalid: 
     if missing := _MISSING.match(detail):
         return Invalid([*path, missing["field"]], "it is missing", "value_error.missing")
     if detail.startswith("Invalid enum value") and (allowed := choices(kind, path[1:])):
-        detail += f"; one of these will do: {', '.join(allowed)}"
+        detail += f"; allowed: {', '.join(allowed)}"
     if path == ["query", "iterator"]:
         detail = "it must be the iterator or prevIterator of another page of this list"
     if spelled := _BAD_SPELLING.match(detail):
         marks = " ".join(spelled["marks"].replace("\\", ""))
-        detail = f"only letters, digits and {marks} will do"
+        detail = f"only letters, digits and {marks} are allowed"
         if spelled["never"]:
-            detail += f", and not {spelled['never']} at its beginning"
+            detail += f", and it must not begin with {spelled['never']}"
     if _HAS_NUL.match(detail):
         blank = "be blank, nor " if r"\\s" in detail else ""
         detail = f"it must not {blank}hold the character NUL"

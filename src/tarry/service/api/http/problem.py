@@ -70,7 +70,7 @@ class TooLarge(ServiceError):  # noqa: N818  likewise
         self.most = most
 
     def __str__(self) -> str:
-        return f"{'.'.join(self.place)}: at most {self.most} bytes will do, there are {self.size}"
+        return f"{'.'.join(self.place)}: at most {self.most} bytes are allowed, it has {self.size}"
 
 
 def json_answer(status: int, body: object, headers: Mapping[str, str] | None = None) -> Answer:

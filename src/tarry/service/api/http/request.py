@@ -32,7 +32,7 @@ class Request(Struct, frozen=True, kw_only=True):
         """The request's idempotency key, if any."""
         key = self.header(b"idempotency-key") or None
         if key is not None and len(key) > MOST_KEY:
-            raise Invalid(["header", "idempotency-key"], f"at most {MOST_KEY} characters will do")
+            raise Invalid(["header", "idempotency-key"], f"it has more than {MOST_KEY} characters")
         return key
 
     @property

@@ -34,7 +34,7 @@ _REWRITES: Mapping[str, Callable[[str], str]] = {
 }
 _ERRORS = {
     400: "It cannot be done just now",
-    401: "No key, or none that is known",
+    401: "No key, or an unknown key",
     403: "The key does not open this",
     404: "There is no such thing here",
     409: "There is another one already",

@@ -130,7 +130,7 @@ async def test_types_that_are_not_there_are_said_to_be_made_first(
     fields = {"url": URL, "eventTypes": [types[0], "order.lost"]}
     (wrong,) = (await client.post(PATH, json=fields)).json()["detail"]
     assert wrong["loc"] == ["body", "eventTypes"]
-    assert "order.lost; make them first: POST /api/v1/event-type" in wrong["msg"]
+    assert "order.lost; create them first: POST /api/v1/event-type" in wrong["msg"]
     assert types[0] not in wrong["msg"]
 
 

@@ -35,7 +35,7 @@ async def test_a_key_is_shown_once_and_opens_what_its_scopes_say(
     assert (await client.get("/api/v1/app", headers=lets_in)).status_code == 200
     refused = await client.post("/api/v1/app", json={"name": "x"}, headers=lets_in)
     assert (refused.status_code, refused.json()["code"]) == (403, "insufficient access")
-    assert refused.json()["detail"].endswith("; one with the scope write does")
+    assert refused.json()["detail"].endswith("; a key with the scope write may")
     (listed,) = (await client.get(KEYS)).json()["data"]
     assert "key" not in listed
     assert (listed["id"], listed["name"], listed["scopes"]) == (new["id"], "ci", ["read"])

@@ -39,4 +39,4 @@ async def test_one_that_only_sends_is_told_which_would_do(
     key, _ = await hooks.make_key((Scope.SEND,))
     answer = await client.get(PATH, headers={"authorization": f"Bearer {key}"})
     assert answer.status_code == 403
-    assert answer.json()["detail"].endswith("one with the scope read does")
+    assert answer.json()["detail"].endswith("a key with the scope read may")

@@ -83,21 +83,24 @@ def test_what_it_costs_is_counted_where_it_is_used(schema: object, weight: int) 
         (closed(20), f"more than {MOST_WEIGHT}"),
         ({"enum": list(range(MOST_WEIGHT))}, f"more than {MOST_WEIGHT}"),
         (inside(MOST_DEPTH + 1), f"at most {MOST_DEPTH}"),
-        ({"$ref": "http://json-schema.org/draft-07/schema#"}, "not within it"),
-        ({"$ref": "other"}, "not within it"),
-        ({"$ref": "#/$defs/a"}, "leads nowhere"),
-        ({"$ref": "#a"}, "leads to 0 places"),
-        ({"allOf": [{"$anchor": "a"}, {"$anchor": "a"}, {"$ref": "#a"}]}, "leads to 2 places"),
-        ({"not": {"$id": "https://example.com/b"}}, "only one for the whole"),
+        ({"$ref": "http://json-schema.org/draft-07/schema#"}, "outside of the schema"),
+        ({"$ref": "other"}, "outside of the schema"),
+        ({"$ref": "#/$defs/a"}, "does not exist"),
+        ({"$ref": "#a"}, "one place in the schema, and names 0"),
+        (
+            {"allOf": [{"$anchor": "a"}, {"$anchor": "a"}, {"$ref": "#a"}]},
+            "one place in the schema, and names 2",
+        ),
+        ({"not": {"$id": "https://example.com/b"}}, "is not at the top"),
         (
             {"$ref": "#/$defs/a/b", "$defs": {"a": {"$id": "https://example.com/b", "b": True}}},
-            "only one for the whole",
+            "is not at the top",
         ),
         (
             {"$schema": "http://json-schema.org/draft-04/schema#", "not": {"id": "b"}},
-            "only one for the whole",
+            "is not at the top",
         ),
-        ({"$id": "http://json-schema.org/draft-07/schema"}, "is taken"),
+        ({"$id": "http://json-schema.org/draft-07/schema"}, "is reserved"),
     ],
 )
 def test_what_might_cost_without_end_is_refused_in_words(schema: object, reason: str) -> None:

@@ -58,7 +58,7 @@ def test_a_schema_that_is_checked_with_is_not_too_long() -> None:
     check_weight(text(_1={"title": "a" * (MOST_BYTES - 100)}))
     check_weight(text(_1={"title": "a" * MOST_BYTES}, _2={}))
     check_weight("{}")
-    with pytest.raises(Invalid, match=f"at most {MOST_BYTES} will do"):
+    with pytest.raises(Invalid, match=f"at most {MOST_BYTES} are allowed"):
         check_weight(text(_1={"title": "a" * MOST_BYTES}))
 
 
@@ -74,14 +74,14 @@ def test_of_a_long_payload_it_is_not_said_where_it_does_not_fit() -> None:
     schema = '{"properties": {"a": {"items": {"type": "integer"}}}}'
     fits = msgspec.json.encode({"a": [1] * 30_000})
     check_payload(schema, fits, ["body"])
-    with pytest.raises(Invalid, match="does not fit its schema, and is too long") as refused:
+    with pytest.raises(Invalid, match="does not match its schema; it is too large") as refused:
         check_payload(schema, fits.replace(b"1", b'"1"'), ["body"])
     assert refused.value.place == ["body"]
 
 
 def test_a_payload_that_would_take_too_long_is_refused() -> None:
     schema = msgspec.json.encode({"enum": list(range(4000))}).decode()
-    with pytest.raises(Invalid, match="at most 20000000 will do"):
+    with pytest.raises(Invalid, match="at most 20000000 are allowed"):
         check_payload(schema, msgspec.json.encode({"a": [1] * 6000}), ["body"])
 
 
@@ -105,7 +105,7 @@ def test_the_newest_schema_is_the_one_of_the_highest_version(
 def test_numbers_that_look_alike_are_not_compared_without_end() -> None:
     payload = msgspec.json.encode({"a": [2**62 + number for number in range(2000)]})
     check_payload('{"maxProperties": 9}', payload, ["body"])
-    with pytest.raises(Invalid, match="steps; at most 20000000 will do"):
+    with pytest.raises(Invalid, match="steps; at most 20000000 are allowed"):
         check_payload(r'{"properties": {"a": {"unique\u0049tems": true}}}', payload, ["body"])
 
 
@@ -114,9 +114,9 @@ def test_a_pattern_that_might_take_for_ever_is_not_checked_with(pattern: str) ->
     schema = {"properties": {"a": {"pattern": pattern}}}
     if "99" not in pattern:  # that one is no use to anybody
         read_schemas({"1": msgspec.Raw(msgspec.json.encode(schema))})
-    with pytest.raises(Invalid, match="looks ahead or back or is too large; patterns without"):
+    with pytest.raises(Invalid, match="uses look-around or is too large; use a simpler"):
         check_weight(text(_1=schema))
-    with pytest.raises(Invalid, match="looks ahead or back"):
+    with pytest.raises(Invalid, match="uses look-around"):
         check_payload(msgspec.json.encode(schema).decode(), b"{}", ["body"])
 
 

@@ -124,6 +124,6 @@ def _scopes(body: PortalAccessIn) -> tuple[Scope, ...]:
     if body.capabilities is not None:
         for scope in body.capabilities:
             if scope not in _CAPABILITIES:
-                raise Invalid(["body", "capabilities"], f"{scope!s} is no capability")
+                raise Invalid(["body", "capabilities"], f"{scope!s} is not a capability")
         return (Scope.VIEW_BASE, *body.capabilities)
     return (Scope.VIEW_BASE,) if body.read_only else _MANAGING

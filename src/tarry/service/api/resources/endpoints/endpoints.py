@@ -155,8 +155,8 @@ async def check_types(
     # One query at a time: a thousand at once would delay all other requests.
     missing = [name for name in new if not await _exists(call, name)]
     if missing:
-        detail = f"these types of events are not there: {', '.join(missing)}"
-        hint = "make them first: POST /api/v1/event-type, or `tarry event-type create`"
+        detail = f"these event types do not exist: {', '.join(missing)}"
+        hint = "create them first: POST /api/v1/event-type, or `tarry event-type create`"
         raise Invalid(["body", "eventTypes"], f"{detail}; {hint}")
 
 

@@ -58,7 +58,7 @@ async def create(call: Call, body: KeyIn) -> NewKeyOut:
             )
     expires_at = seconds(body.expires_at)
     if expires_at is not None and expires_at <= call.now:
-        raise Invalid(["body", "expiresAt"], "it is over already")
+        raise Invalid(["body", "expiresAt"], "it must be in the future")
     text, key = await call.hooks.make_key(body.scopes, name=body.name, expires_at=expires_at)
     return NewKeyOut(
         key=text,

@@ -87,7 +87,7 @@ async def _resolve_ids(call: Call, names: list[str] | None) -> tuple[list[str] |
         else:
             application_ids[application.id] = None
     if not application_ids:
-        raise Invalid(["body", "appIds"], "there is none of these applications")
+        raise Invalid(["body", "appIds"], "none of these applications exists")
     return list(application_ids), unresolved
 
 

@@ -267,7 +267,7 @@ def _name(call: Call) -> str:
     try:
         return call.name("event_type_name", KIND)
     except NotFound as error:
-        detail = "letters, digits, -, _ and . will do, at most 256"
+        detail = "it must be up to 256 letters, digits, -, _ and ."
         raise Invalid(["path", "event_type_name"], detail) from error
 
 

@@ -53,7 +53,7 @@ def weigh(schema: Any) -> int:  # noqa: ANN401  any JSON
         raise TooHeavyError(_TOO_DEEP) from error
 
 
-_TOO_DEEP = f"its schemas are too deep within each other; at most {MOST_DEPTH} will do"
+_TOO_DEEP = f"its schemas are nested too deeply; at most {MOST_DEPTH} levels are allowed"
 
 
 class _Scale:
@@ -100,8 +100,8 @@ class _Scale:
             )
             weight += (1 + depth) * evaluated_again
         if weight > MOST_WEIGHT:
-            detail = f"with all that it refers to it has more than {MOST_WEIGHT} parts"
-            raise TooHeavyError(f"{detail}; a simpler one will do, or one that leaves parts open")
+            detail = f"it has more than {MOST_WEIGHT} parts, counting what it refers to"
+            raise TooHeavyError(f"{detail}; simplify it, or describe fewer parts")
         if depth > MOST_DEPTH:
             raise TooHeavyError(_TOO_DEEP)
         self._weights[id(part)] = weight, depth
@@ -132,12 +132,13 @@ class _Scale:
         """Return the part of the schema that a `$ref` leads to; TooHeavyError if there is none."""
         document, hash_sign, pointer = reference.partition("#")
         if document or not hash_sign:
-            raise TooHeavyError(f"{reference} is not within it; `#/...` and `#name` will do")
+            detail = f"{reference} is outside of the schema; only `#/...` and `#name` are allowed"
+            raise TooHeavyError(detail)
         pointer = unquote(pointer)
         if pointer and not pointer.startswith("/"):
             targets = self._anchors.get(pointer, [])
             if len(targets) != 1:
-                detail = f"#{pointer} leads to {len(targets)} places within it; one will do"
+                detail = f"#{pointer} must name one place in the schema, and names {len(targets)}"
                 raise TooHeavyError(detail)
             return targets[0]
         part = self._root
@@ -155,9 +156,9 @@ class _Scale:
             if not isinstance(name, str) or name.startswith("#"):
                 continue
             if part is not self._root:
-                raise TooHeavyError(f"{keyword} {name!r} within it; only one for the whole will do")
+                raise TooHeavyError(f"{keyword} {name!r} is not at the top, where it must be")
             if "json-schema.org" in name:
-                raise TooHeavyError(f"{keyword} {name!r} is taken; a name of your own will do")
+                raise TooHeavyError(f"{keyword} {name!r} is reserved; use a name of your own")
 
     def _named_parts(self, part: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401  any JSON
         """Yield the parts of a schema that have an anchor or an id, by these names."""
@@ -177,7 +178,7 @@ def _step_into(part: Any, step: str, reference: str) -> Any:  # noqa: ANN401  an
         return part[step]
     if isinstance(part, list) and step.isdecimal() and int(step) < len(part):
         return part[int(step)]
-    raise TooHeavyError(f"{reference} leads nowhere within it")
+    raise TooHeavyError(f"{reference} does not exist in the schema")
 
 
 def count_values(payload: Any) -> int:  # noqa: ANN401  any JSON

@@ -44,7 +44,7 @@ def read_schemas(schemas: dict[str, msgspec.Raw]) -> str:
             _compiled(msgspec.json.decode(raw), _ALL_PATTERNS)
         except jsonschema_rs.ValidationError as error:
             path = ["body", "schemas", version, *map(str, error.instance_path)]
-            raise Invalid(path, f"it is no JSON Schema: {error.message}") from error
+            raise Invalid(path, f"it is not a JSON Schema: {error.message}") from error
         except (ValueError, RecursionError) as error:
             raise Invalid(["body", "schemas", version], f"it cannot be used: {error}") from error
     return msgspec.json.encode(schemas).decode()
@@ -95,16 +95,16 @@ def check_payload(schema: str, payload: bytes, path: list[str]) -> None:
         if unique:
             work += weight * count_alike(value) * WORK_OF_PAIR
         if work > MOST_WORK:
-            detail = f"to hold it against the {weight} parts of its schema takes {work} steps"
-            raise Invalid(path, f"{detail}; at most {MOST_WORK} will do")
+            detail = f"validating it against the {weight} parts of its schema takes {work} steps"
+            raise Invalid(path, f"{detail}; at most {MOST_WORK} are allowed")
         if work <= MOST_REPORTED_WORK:
             validator.validate(value)
         elif not validator.is_valid(value):
-            raise Invalid(path, "it does not fit its schema, and is too long to say where")
+            raise Invalid(path, "it does not match its schema; it is too large to say where")
     except jsonschema_rs.ValidationError as error:
         raise Invalid([*path, *map(str, error.instance_path)], error.message) from error
     except (ValueError, RecursionError) as error:
-        raise Invalid(path, f"it cannot be held against its schema: {error}") from error
+        raise Invalid(path, f"it cannot be validated against its schema: {error}") from error
 
 
 @lru_cache(MOST_COMPILED)
@@ -112,15 +112,15 @@ def _validator(schema: str) -> tuple[jsonschema_rs.Validator, int, bool]:
     """Return the validator of a schema, its weight, and whether it may use `uniqueItems`."""
     raw = schema.encode()
     if len(raw) > MOST_BYTES:
-        raise TooHeavyError(f"it has {len(raw)} bytes; at most {MOST_BYTES} will do")
+        raise TooHeavyError(f"it has {len(raw)} bytes; at most {MOST_BYTES} are allowed")
     decoded = msgspec.json.decode(raw)
     # Encoded again, because the text may spell the keyword with escapes.
     weight, unique = weigh(decoded), b'"uniqueItems"' in msgspec.json.encode(decoded)
     try:
         return _compiled(decoded, _LINEAR_PATTERNS), weight, unique
     except jsonschema_rs.ValidationError as error:  # `read_schemas` accepted it, so it is a pattern
-        detail = f"{error.instance!r} looks ahead or back or is too large"
-        raise TooHeavyError(f"{detail}; patterns without that will do") from error
+        detail = f"{error.instance!r} uses look-around or is too large"
+        raise TooHeavyError(f"{detail}; use a simpler pattern") from error
 
 
 def _compiled(schema: Any, patterns: Patterns) -> jsonschema_rs.Validator:  # noqa: ANN401  any JSON

@@ -132,7 +132,7 @@ def _read_with(replaced: StandIns, *, batch: bool) -> list[MessageIn]:
         message.payload = msgspec.Raw(payload)
         count += halves
     if count < len(replaced.halves):
-        raise Invalid(["body"], "there is half a surrogate pair outside of payloads")
+        raise Invalid(["body"], "half a surrogate pair is only allowed inside payloads")
     return messages
 
 
@@ -146,7 +146,7 @@ def _check_message(message: MessageIn, path: list[str]) -> None:
         size = len(message.body())
         _check_content_type(message, [*path, "transformationsParams", "headers"])
     if message.payload_retention_hours is not None and message.payload_retention_period is not None:
-        detail = "it cannot be told together with `payloadRetentionPeriod`"
+        detail = "it cannot be combined with `payloadRetentionPeriod`"
         raise Invalid([*path, "payloadRetentionHours"], detail)
     if size > MOST_BYTES:
         raise TooLarge([*path, "payload"], size, MOST_BYTES)
