@@ -7,7 +7,6 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any  # .ci/bare.py is a script: what is loaded from it has no types
 
 import pytest
 
@@ -32,7 +31,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.fixture
-def mirror(bare: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def mirror(bare: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let apt know one mirror, which has Debian's newest release and an Ubuntu."""
 
     def release_field(mirror: str, suite: str, field: str) -> str | None:
@@ -47,7 +46,7 @@ def mirror(bare: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("mirror")
-def test_the_systems_are_debian_12_the_newest_debian_and_ubuntu(bare: Any) -> None:
+def test_the_systems_are_debian_12_the_newest_debian_and_ubuntu(bare: ModuleType) -> None:
     systems = bare.find_systems()
     assert [(system.name, system.suite, system.mirror) for system in systems] == [
         ("debian-12", "bookworm", MIRROR),
@@ -58,7 +57,7 @@ def test_the_systems_are_debian_12_the_newest_debian_and_ubuntu(bare: Any) -> No
 
 @pytest.mark.usefixtures("mirror")
 def test_a_system_that_the_mirror_lacks_is_left_out_and_named(
-    bare: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bare: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(bare, "release_field", lambda *_: None)
     assert [system.name for system in bare.find_systems()] == ["debian-12"]
@@ -69,7 +68,7 @@ def test_a_system_that_the_mirror_lacks_is_left_out_and_named(
 
 @pytest.mark.usefixtures("mirror")
 def test_packages_that_cannot_be_verified_are_used_only_if_the_user_accepts_that(
-    bare: Any,
+    bare: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -85,13 +84,13 @@ def test_packages_that_cannot_be_verified_are_used_only_if_the_user_accepts_that
 
 
 @pytest.mark.usefixtures("mirror")
-def test_an_unknown_system_is_answered_with_the_known_ones(bare: Any) -> None:
+def test_an_unknown_system_is_answered_with_the_known_ones(bare: ModuleType) -> None:
     with pytest.raises(bare.Stop, match="no system is named debian-11; there are: debian-12, deb"):
         bare.choose(bare.find_systems(), ["debian-11"])
 
 
 def test_without_root_one_line_says_what_to_do(
-    bare: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bare: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert bare.main([]) == 2
@@ -101,7 +100,7 @@ def test_without_root_one_line_says_what_to_do(
 
 
 def test_without_debootstrap_one_line_says_what_to_install(
-    bare: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bare: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(shutil, "which", lambda name: None if name == "debootstrap" else name)
@@ -109,7 +108,7 @@ def test_without_debootstrap_one_line_says_what_to_install(
     assert "debootstrap is missing: apt-get install debootstrap" in capsys.readouterr().err
 
 
-def test_what_failed_is_picked_from_the_log(bare: Any) -> None:
+def test_what_failed_is_picked_from_the_log(bare: ModuleType) -> None:
     log = """\
 dev: setting up .venv
 types     ok      111.5 s
@@ -124,7 +123,7 @@ FAILED: library
 
 
 def test_a_result_has_passed_only_if_both_commands_did_all_they_should(
-    bare: Any, capsys: pytest.CaptureFixture[str]
+    bare: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good = bare.Result("debian-12", "ann", "3.11.2", 85.4, 900.0, ())
     bad = bare.Result("debian-13", "root", "3.13.5", None, 20.0, ("ERROR tests/b.py",))
@@ -139,7 +138,7 @@ def test_a_result_has_passed_only_if_both_commands_did_all_they_should(
 
 
 def test_only_the_way_to_the_package_registries_is_carried_into_a_tree(
-    bare: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    bare: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for name in list(os.environ):
         monkeypatch.delenv(name)

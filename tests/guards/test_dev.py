@@ -52,14 +52,16 @@ def stages(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return gone_through
 
 
-def test_an_environment_is_set_up_once(dev: Any, environment: Any, stages: list[str]) -> None:
+def test_an_environment_is_set_up_once(
+    dev: ModuleType, environment: Any, stages: list[str]
+) -> None:
     dev.make_ready(environment)
     dev.make_ready(environment)
     assert stages == ["build", "project"]
 
 
 def test_a_changed_lock_means_a_new_environment(
-    dev: Any, environment: Any, stages: list[str]
+    dev: ModuleType, environment: Any, stages: list[str]
 ) -> None:
     dev.make_ready(environment)
     environment.lock.write_text("one==2.0")
@@ -68,7 +70,7 @@ def test_a_changed_lock_means_a_new_environment(
 
 
 def test_changed_settings_mean_only_a_new_installation_of_the_project(
-    dev: Any, environment: Any, stages: list[str]
+    dev: ModuleType, environment: Any, stages: list[str]
 ) -> None:
     dev.make_ready(environment)
     (dev.ROOT / "pyproject.toml").write_text("[project]\nname = 'tarry'")
@@ -77,7 +79,7 @@ def test_changed_settings_mean_only_a_new_installation_of_the_project(
 
 
 def test_another_python_means_a_new_environment(
-    dev: Any, environment: Any, stages: list[str], monkeypatch: pytest.MonkeyPatch
+    dev: ModuleType, environment: Any, stages: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dev.make_ready(environment)
     monkeypatch.setattr(sys, "version", "4.0")
@@ -86,7 +88,7 @@ def test_another_python_means_a_new_environment(
 
 
 def test_a_moved_checkout_means_a_new_environment(
-    dev: Any, environment: Any, stages: list[str], tmp_path: Path
+    dev: ModuleType, environment: Any, stages: list[str], tmp_path: Path
 ) -> None:
     dev.make_ready(environment)
     moved = environment.folder.rename(tmp_path / "moved")
@@ -95,7 +97,7 @@ def test_a_moved_checkout_means_a_new_environment(
 
 
 def test_an_environment_behind_a_link_is_left_alone(
-    dev: Any, environment: Any, stages: list[str], tmp_path: Path
+    dev: ModuleType, environment: Any, stages: list[str], tmp_path: Path
 ) -> None:
     dev.make_ready(environment)
     before = environment.stamp.read_text()
@@ -109,7 +111,7 @@ def test_an_environment_behind_a_link_is_left_alone(
 
 
 def test_a_dangling_link_is_left_alone(
-    dev: Any, environment: Any, stages: list[str], tmp_path: Path
+    dev: ModuleType, environment: Any, stages: list[str], tmp_path: Path
 ) -> None:
     environment.folder.symlink_to(tmp_path / "gone")
     with pytest.raises(dev.Stop, match="symbolic link"):
@@ -118,7 +120,7 @@ def test_a_dangling_link_is_left_alone(
 
 
 def test_a_lost_python_means_a_new_environment(
-    dev: Any, environment: Any, stages: list[str]
+    dev: ModuleType, environment: Any, stages: list[str]
 ) -> None:
     dev.make_ready(environment)
     Path(environment.program("python")).unlink()
@@ -127,7 +129,7 @@ def test_a_lost_python_means_a_new_environment(
 
 
 def test_half_a_stamp_means_a_new_environment(
-    dev: Any, environment: Any, stages: list[str]
+    dev: ModuleType, environment: Any, stages: list[str]
 ) -> None:
     dev.make_ready(environment)
     environment.stamp.write_text('{"folder": ')
@@ -136,7 +138,7 @@ def test_half_a_stamp_means_a_new_environment(
 
 
 def test_an_interrupted_stage_is_gone_through_again(
-    dev: Any, environment: Any, stages: list[str], monkeypatch: pytest.MonkeyPatch
+    dev: ModuleType, environment: Any, stages: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -151,7 +153,7 @@ def test_an_interrupted_stage_is_gone_through_again(
 
 
 def test_packages_are_those_of_the_lock_and_no_others(
-    dev: Any, environment: Any, monkeypatch: pytest.MonkeyPatch
+    dev: ModuleType, environment: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed: list[list[str]] = []
     monkeypatch.setattr(dev, "make_venv", lambda _: ["pip"])
@@ -163,7 +165,7 @@ def test_packages_are_those_of_the_lock_and_no_others(
 
 
 def test_half_an_installation_means_a_new_environment(
-    dev: Any, environment: Any, monkeypatch: pytest.MonkeyPatch
+    dev: ModuleType, environment: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[str] = []
     works = iter([1, 0])  # pip fails with what is there, and works in a new environment
@@ -198,7 +200,7 @@ Collecting two-fold==2.0 (from -r dev.txt (line 3))
     ],
 )
 def test_set_up_says_what_is_being_fetched_and_how_much_is_left(
-    dev: Any, environment: Any, lines: list[str], said: str
+    dev: ModuleType, environment: Any, lines: list[str], said: str
 ) -> None:
     environment.lock.write_text("one==1.0 \\\n  --hash=x\ntwo-fold==2.0\nthree==3.0\ncolorama==0.4")
     (environment.folder / "lib/python3.11/site-packages/one-1.0.dist-info").mkdir(parents=True)
@@ -206,7 +208,7 @@ def test_set_up_says_what_is_being_fetched_and_how_much_is_left(
 
 
 def test_a_log_gets_a_line_of_progress_now_and_then(
-    dev: Any,
+    dev: ModuleType,
     environment: Any,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -220,7 +222,7 @@ def test_a_log_gets_a_line_of_progress_now_and_then(
 
 
 def test_a_program_is_watched_while_it_runs_and_its_output_is_kept(
-    dev: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    dev: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     go_on = tmp_path / "go-on"
     code = f"""
@@ -252,7 +254,7 @@ raise SystemExit(3)
     ids=["root", "ordinary user"],
 )
 def test_a_python_without_venv_is_helped_by_a_debian_package(
-    dev: Any,
+    dev: ModuleType,
     environment: Any,
     monkeypatch: pytest.MonkeyPatch,
     root: bool,  # noqa: FBT001 - pytest passes it by name
@@ -280,7 +282,7 @@ def test_a_python_without_venv_is_helped_by_a_debian_package(
 
 
 def test_without_venv_and_without_packages_one_line_says_what_to_do(
-    dev: Any, environment: Any, monkeypatch: pytest.MonkeyPatch
+    dev: ModuleType, environment: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dev, "succeeds", lambda *_: False)
     monkeypatch.setattr(dev, "can_apt", lambda: False)
@@ -289,7 +291,7 @@ def test_without_venv_and_without_packages_one_line_says_what_to_do(
 
 
 def test_an_old_python_is_told_so_in_one_line(
-    dev: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 10, 12, "final", 0))
     assert dev.main(["test"]) == 2
@@ -299,7 +301,7 @@ def test_an_old_python_is_told_so_in_one_line(
 
 
 def test_an_interrupted_command_leaves_without_a_traceback(
-    dev: Any, monkeypatch: pytest.MonkeyPatch
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(_: object) -> None:
         raise KeyboardInterrupt
@@ -313,7 +315,7 @@ def test_an_interrupted_command_leaves_without_a_traceback(
     [("simulate", "simulation"), ("mutate", "mutation"), ("measure", "measure")],
 )
 def test_a_program_of_the_tests_gets_all_arguments(
-    dev: Any, monkeypatch: pytest.MonkeyPatch, command: str, module: str
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, command: str, module: str
 ) -> None:
     class Gone(Exception):  # noqa: N818 - the process has become another program
         pass
@@ -329,7 +331,7 @@ def test_a_program_of_the_tests_gets_all_arguments(
 
 
 def test_an_unknown_benchmark_is_answered_with_the_known_ones(
-    dev: Any, capsys: pytest.CaptureFixture[str]
+    dev: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (dev.ROOT / "benchmarks").mkdir()
     (dev.ROOT / "benchmarks" / "overhead.py").touch()
@@ -338,7 +340,7 @@ def test_an_unknown_benchmark_is_answered_with_the_known_ones(
 
 
 def test_one_failing_step_does_not_keep_the_others_from_running(
-    dev: Any,
+    dev: ModuleType,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -376,7 +378,7 @@ def test_one_failing_step_does_not_keep_the_others_from_running(
 
 
 def test_a_run_reports_how_long_it_and_its_steps_took_and_keeps_that(
-    dev: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ends = iter(
         2
@@ -399,12 +401,14 @@ def test_a_run_reports_how_long_it_and_its_steps_took_and_keeps_that(
     assert (first["commit"], first["failed"]) == ("c0ffee", ["two"])
 
 
-def test_a_folder_without_a_commit_has_none(dev: Any) -> None:
+def test_a_folder_without_a_commit_has_none(dev: ModuleType) -> None:
     assert dev.commit() is None
 
 
 @pytest.fixture
-def tests_of(dev: Any, environment: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+def tests_of(
+    dev: ModuleType, environment: Any, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], None]:
     """Let ./dev test run one group of tests, those of this code, and then one more step."""
     programs = Path(sys.executable).parent
     monkeypatch.setattr(dev, "DEV", dev.Environment(programs.parent, environment.lock, ()))
@@ -442,7 +446,7 @@ def test_other(): pass
     ids=["one test", "the process", "loading", "no test at all"],
 )
 def test_a_failure_fails_the_run_even_if_the_next_run_would_pass(
-    dev: Any, tests_of: Callable[[str], None], capsys: pytest.CaptureFixture[str], code: str
+    dev: ModuleType, tests_of: Callable[[str], None], capsys: pytest.CaptureFixture[str], code: str
 ) -> None:
     tests_of(code)
     assert dev.main(["test"]) == 1
@@ -454,7 +458,7 @@ def test_a_failure_fails_the_run_even_if_the_next_run_would_pass(
 
 
 def test_what_failed_in_an_earlier_run_does_not_count(
-    dev: Any, tests_of: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+    dev: ModuleType, tests_of: Callable[[str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     tests_of(ONCE)
     assert [dev.main(["test"]), dev.main(["test"])] == [1, 0]
@@ -477,7 +481,7 @@ def chosen_by(command: list[str]) -> set[Path]:
     return files_in(word for word in command if word.startswith("tests")) - files_in(left_out)
 
 
-def test_each_test_is_in_one_group_of_the_usual_run(dev: Any) -> None:
+def test_each_test_is_in_one_group_of_the_usual_run(dev: ModuleType) -> None:
     groups = [step.command for step in dev.usual_steps(Path("own")) if "-m" in step.command]
     chosen = [file for command in groups for file in chosen_by(command)]
     once = {file for file in chosen if not file.is_relative_to(ROOT / "tests/core")}
@@ -489,7 +493,7 @@ def test_each_test_is_in_one_group_of_the_usual_run(dev: Any) -> None:
     assert marked == ["not slow and not long", "slow and not long"]
 
 
-def test_a_long_run_has_all_of_the_usual_one_and_what_that_leaves_out(dev: Any) -> None:
+def test_a_long_run_has_all_of_the_usual_one_and_what_that_leaves_out(dev: ModuleType) -> None:
     own = Path("own")
     usual, long = dev.steps("usual", own), dev.steps("long", own)
     assert long[: len(usual)] == usual
@@ -500,12 +504,12 @@ def test_a_long_run_has_all_of_the_usual_one_and_what_that_leaves_out(dev: Any) 
 
 
 @pytest.mark.parametrize("groups", ["GROUPS", "QUICK_GROUPS"])
-def test_every_path_of_a_group_exists(dev: Any, groups: str) -> None:
+def test_every_path_of_a_group_exists(dev: ModuleType, groups: str) -> None:
     for path in (path for paths in getattr(dev, groups).values() for path in paths):
         assert (ROOT / path).exists(), path
 
 
-def test_two_runs_in_one_checkout_write_into_folders_of_their_own(dev: Any) -> None:
+def test_two_runs_in_one_checkout_write_into_folders_of_their_own(dev: ModuleType) -> None:
     with dev.own_folder() as first:
         with dev.own_folder() as second:
             assert first != second
@@ -518,7 +522,7 @@ def test_two_runs_in_one_checkout_write_into_folders_of_their_own(dev: Any) -> N
 
 
 @pytest.mark.parametrize("amount", ["quick", "usual", "long"])
-def test_what_a_run_writes_lies_in_its_folder(dev: Any, amount: str) -> None:
+def test_what_a_run_writes_lies_in_its_folder(dev: ModuleType, amount: str) -> None:
     for step in (step for together in dev.steps(amount, Path("own")) for step in together):
         program = Path(step.command[0]).name
         place = {"mypy": "own/types", "lint-imports": "own/layers", "sphinx-build": "own/docs"}
@@ -535,7 +539,7 @@ def test_what_a_run_writes_lies_in_its_folder(dev: Any, amount: str) -> None:
     ["--index-url x", "-i x", "--find-links x", "one @ file:x", "# from https://x"],
 )
 def test_a_lock_that_names_an_address_is_refused(
-    dev: Any, environment: Any, monkeypatch: pytest.MonkeyPatch, line: str
+    dev: ModuleType, environment: Any, monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
     def resolve(command: list[str]) -> None:
         draft = command[command.index("--output-file") + 1]
@@ -549,7 +553,10 @@ def test_a_lock_that_names_an_address_is_refused(
 
 
 def test_the_doctor_says_what_is_missing_and_what_to_do(
-    dev: Any, environment: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    dev: ModuleType,
+    environment: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(dev, "DEV", environment)
     monkeypatch.setattr(dev, "BENCH", environment)
@@ -564,7 +571,7 @@ def test_the_doctor_says_what_is_missing_and_what_to_do(
     ("code", "state"), [("", "there"), ("; raise SystemExit(1)", "missing")], ids=["found", "not"]
 )
 def test_the_doctor_names_the_postgresql_of_the_tests(
-    dev: Any, environment: Any, monkeypatch: pytest.MonkeyPatch, code: str, state: str
+    dev: ModuleType, environment: Any, monkeypatch: pytest.MonkeyPatch, code: str, state: str
 ) -> None:
     monkeypatch.setattr(dev, "DEV", environment)
     monkeypatch.setattr(dev, "read_stamp", dev.fingerprint)

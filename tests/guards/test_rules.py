@@ -74,9 +74,9 @@ EXCEPTION = re.compile(
 )
 MOST = {
     "uses of Any in src": 305,
-    "noqa comments in src": 397,
-    "uses of Any in tests": 660,
-    "noqa comments in tests": 433,
+    "noqa comments in src": 392,
+    "uses of Any in tests": 617,
+    "noqa comments in tests": 431,
 }
 """Lower these when a count has become lower."""
 

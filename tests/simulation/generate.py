@@ -159,7 +159,10 @@ BY_TYPE = Theme(
 THEMES = (MIXED, BUSY, PEOPLE, FAULTS, FAILOVERS, ORDERED, NEIGHBOURS, BY_TYPE)
 
 
-def generate(seed: int, frame: Frame = Frame()) -> History:  # noqa: B008  a frozen value
+_USUAL = Frame()
+
+
+def generate(seed: int, frame: Frame = _USUAL) -> History:
     """Return the history of a seed."""
     return _Draft(seed, frame).history()
 

@@ -100,7 +100,10 @@ def test_it_never_gives_up() -> None:
 async def test_a_recovery_is_told_once_and_only_after_a_failure() -> None:
     steps = Steps(None, StoreUnavailable("away"), StoreUnavailable("away"), None, None, None)
     recoveries: list[int] = []
-    recovered = lambda: recoveries.append(len(steps.errors))  # noqa: E731  one line says it
+
+    def recovered() -> None:
+        recoveries.append(len(steps.errors))
+
     task = asyncio.create_task(repeat(steps.one_step, 0.0, draw=lambda: 0.0, recovered=recovered))
     async with asyncio.timeout(120):
         await steps.done.wait()

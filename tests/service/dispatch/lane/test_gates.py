@@ -12,7 +12,10 @@ from tests.service.dispatch.test_context import a_context
 AT = "https://gw.example:443"
 
 
-def the_gates(own: Pace = Pace()) -> LaneGates:  # noqa: B008  a frozen value
+_USUAL = Pace()
+
+
+def the_gates(own: Pace = _USUAL) -> LaneGates:
     origins = Origins(MemoryStore(clock=lambda: NOON), a_context(), Work(Signals()), "worker_1")
     return LaneGates(Gate(own, lambda: 0.5), origins.group(AT, "app_1"))
 

@@ -1,7 +1,7 @@
 """Lanes sleep that have nothing to read, and are awake when something comes meanwhile."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import pytest
 from msgspec.structs import replace
@@ -45,7 +45,7 @@ class Late(Shaky):
     comes: Callable[[], Awaitable[object]] | None = None
 
     async def rest(
-        self, lanes: Mapping[int, int], leases: Sequence[Lease], *, doze: bool = False
+        self, lanes: Mapping[int, int], leases: Iterable[Lease], *, doze: bool = False
     ) -> set[int]:
         if not doze:
             comes, self.comes = self.comes, None
@@ -73,7 +73,7 @@ class Away(Shaky):
     refused = 0
 
     async def rest(
-        self, lanes: Mapping[int, int], leases: Sequence[Lease], *, doze: bool = False
+        self, lanes: Mapping[int, int], leases: Iterable[Lease], *, doze: bool = False
     ) -> set[int]:
         if doze and self.refused < 3:
             self.refused += 1
@@ -100,7 +100,7 @@ class AnsweredLate(Shaky):
     comes: Callable[[], Awaitable[object]] | None = None
 
     async def rest(
-        self, lanes: Mapping[int, int], leases: Sequence[Lease], *, doze: bool = False
+        self, lanes: Mapping[int, int], leases: Iterable[Lease], *, doze: bool = False
     ) -> set[int]:
         asleep = await self._store.rest(lanes, leases, doze=doze)
         if asleep and self.comes is not None:
@@ -176,7 +176,7 @@ class Recording(Shaky):
         self.positions: list[int] = []
 
     async def rest(
-        self, lanes: Mapping[int, int], leases: Sequence[Lease], *, doze: bool = False
+        self, lanes: Mapping[int, int], leases: Iterable[Lease], *, doze: bool = False
     ) -> set[int]:
         if doze:
             self.positions += lanes.values()
