@@ -45,7 +45,7 @@ def _retried_at_once(facts: Facts, requests: list[Requested]) -> Iterator[Violat
         answer = facts.answers.get(first.request)
         if answer is None or answer.is_success or not 0 <= second.at - answer.at < AT_ONCE:
             continue
-        if second.is_down or (first.is_down and _ends_a_row(facts, first)):
+        if second.is_down or (first.is_down and _seemed_down(facts, first)):
             continue  # a probe of an endpoint that is down, or was when its lane opened
         if _came_back(facts, first, second.at):
             continue  # an outage held up the delivery: its time is the endpoint's
@@ -65,14 +65,14 @@ def _came_back(facts: Facts, failed: Requested, until: float) -> bool:
         for other in requests
         if other.host == failed.host
     )
-    return (failed.is_down or _ends_a_row(facts, failed)) and any(
+    return (failed.is_down or _seemed_down(facts, failed)) and any(
         answer is not None and answer.is_success and failed.at <= answer.at <= until
         for answer in others
     )
 
 
-def _ends_a_row(facts: Facts, failed: Requested) -> bool:
-    """Whether a request was the last one of several in a row that failed at its endpoint or host.
+def _seemed_down(facts: Facts, failed: Requested) -> bool:
+    """Whether several requests in a row failed at its endpoint or host while it was in flight.
 
     The endpoints of a host are down together if one of them cannot be reached several times.
     """
@@ -83,15 +83,19 @@ def _ends_a_row(facts: Facts, failed: Requested) -> bool:
         if request.host == failed.host
     ]
     rows = (facts.at_endpoint[failed.endpoint], at_host)
-    return any(_all_failed(facts, requests, facts.answers[failed.request].at) for requests in rows)
+    until = facts.answers[failed.request].at
+    return any(_all_failed(facts, requests, failed.at, until) for requests in rows)
 
 
-def _all_failed(facts: Facts, requests: list[Requested], until: float) -> bool:
-    """Whether the last requests that were answered until then all failed."""
+def _all_failed(facts: Facts, requests: list[Requested], since: float, until: float) -> bool:
+    """Whether at some time in this period the last requests that were answered had all failed."""
     answers = [facts.answers[one.request] for one in requests if one.request in facts.answers]
-    before = sorted((one for one in answers if one.at <= until), key=lambda one: one.at)
-    row = before[-OPENS_AFTER:]
-    return len(row) == OPENS_AFTER and not any(answer.is_success for answer in row)
+    row = 0
+    for answer in sorted(answers, key=lambda one: one.at):
+        row = 0 if answer.is_success else row + 1
+        if row >= OPENS_AFTER and since <= answer.at <= until:
+            return True
+    return False
 
 
 def _is_explained(facts: Facts, endpoint: str, answer: Answered, at: float) -> bool:

@@ -95,6 +95,20 @@ def test_a_row_of_failures_at_another_endpoint_of_the_host_may_be_taken_for_an_o
     assert "did not wait" in check([*row, *FAILED, again])
 
 
+@pytest.mark.parametrize("ends_at", [1.9, 2.05])
+def test_a_host_may_seem_down_while_a_request_is_in_flight(ends_at: float) -> None:
+    row: list[Entry] = [accepted(1, TWO)]
+    for number in range(10, 15):
+        row += [
+            requested(1.5, number, TWO, endpoint="ep_beside"),
+            answered(ends_at, number, None),
+        ]
+    between: list[Entry] = [requested(1.6, 2, TWO), answered(2.07, 2)]
+    probe: list[Entry] = [requested(2.08, 3, TWO), answered(2.12, 3)]
+    found = check([*row, *between, *FAILED, *probe, requested(2.13, 4)])
+    assert ("did not wait" in found) == (ends_at < 2)
+
+
 def test_nothing_is_sent_before_the_pause_is_over() -> None:
     assert check([*THROTTLED, requested(3, 2, TWO)]) == {"did not wait"}
     assert check([*THROTTLED, requested(5.2, 2, TWO)]) == set()

@@ -9,7 +9,7 @@ import pytest
 from tarry.service.dispatch.gauges import gauges
 from tarry.service.dispatch.upkeep.watchdog import SECOND_LOOK, is_idle
 from tarry.service.model.application import SHARDS
-from tarry.service.model.lane import Lease
+from tarry.service.model.lane import Fetched, Lease, Want
 from tarry.service.model.settings import HOUR, Limits
 from tarry.service.wire.exchange import Answer
 from tarry.testing.samples import a_due
@@ -42,6 +42,25 @@ class HoldsUpWakeUps(Shaky):
         if self.held_up:
             await asyncio.sleep(5 * WATCH)
         return woken
+
+
+class FailsOver(LosesWakeUps):
+    """A store whose standby takes over: what it told the first look is true once more."""
+
+    is_standby = False
+    first_awake: list[int] | None = None
+    first_ready: Fetched | None = None
+
+    async def awake(self, shards: Sequence[int]) -> list[int]:
+        awake = await self._store.awake(shards)
+        self.first_awake = self.first_awake or awake
+        return self.first_awake if self.is_standby else awake
+
+    async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
+        fetched = await self._store.fetch(wants, now=now, most_bytes=most_bytes)
+        if fetched.due and self.first_ready is None:
+            self.first_ready = fetched
+        return self.first_ready if self.is_standby and self.first_ready else fetched
 
 
 @virtually
@@ -97,6 +116,25 @@ async def test_a_lane_that_is_missing_at_one_look_alone_is_no_stall() -> None:
             await asyncio.sleep(WATCH - 4)
             assert len(service.sender.sent) == sent
         assert gauges(service.dispatcher).stalled == 0
+
+
+@virtually
+async def test_a_lane_that_was_loaded_between_two_looks_is_no_stall() -> None:
+    between = Between(FailsOver)
+    async with virtual_service(through=between, limits=LIMITS) as service:
+        await service.add_endpoint("a.example")
+        await asyncio.sleep(1)
+        between.shaky.loses = True
+        await service.add()
+        watchdog = service.dispatcher.watchdog
+        await watchdog.look_once()
+        await service.dispatcher.loader.load(await service.store.awake(range(SHARDS)))
+        await asyncio.sleep(1)
+        assert len(service.sender.sent) == 1
+        between.shaky.is_standby = True
+        for stalled in (0, 1):  # missing at the second look, and then at two in a row
+            await watchdog.look_once()
+            assert gauges(service.dispatcher).stalled == stalled
 
 
 @virtually

@@ -83,6 +83,9 @@ class Shards:
         self.owned: dict[int, OwnedShard] = {}
         self._lanes: dict[int, Lane] = {}
         """All lanes in memory, by number."""
+        self.missing: dict[int, int] = {}
+        """The lanes that the watchdog did not find in memory at its last look, and their first
+        ready row. A lane that has been loaded since is no longer among them."""
         self._store = store
         self._limits = limits
         self._now = clock
@@ -111,6 +114,7 @@ class Shards:
     def add(self, shard: OwnedShard, lane: Lane) -> None:
         """Keep a lane in memory that was loaded under the lease of this shard."""
         shard.lanes[lane.number] = self._lanes[lane.number] = lane
+        self.missing.pop(lane.number, None)
 
     def forget(self, lane: Lane) -> None:
         """Take a lane out of memory: it has nothing to do, or does not exist any more."""

@@ -36,8 +36,6 @@ class Watchdog:
 
     def __init__(self, store: Queue, context: Context, shards: Shards, loader: LaneLoader) -> None:
         self._store, self._context, self._shards, self._loader = store, context, shards, loader
-        self._missing: dict[int, int] = {}
-        """The lanes that were missing in memory at the last look, and their first ready row."""
 
     async def look_once(self) -> None:
         """Compare the lanes in memory with the store, and wake those that were forgotten."""
@@ -47,12 +45,15 @@ class Watchdog:
     # --- Lanes that are not in memory -----------------------------------------------------------
 
     async def _look_for_missing(self) -> None:
-        """Load lanes that are missing in memory, with the same ready row as at the last look."""
-        before, self._missing = self._missing, {}
-        missing = await self._missing_lanes()
-        ready = await self._first_ready(missing)
-        self._missing = {lane: seq for lane, seq in ready.items() if before.get(lane) != seq}
-        lost = ready.keys() - self._missing.keys()
+        """Load lanes that have been missing since the last look, with the same ready row.
+
+        A lane that was loaded in between is not lost: its row may be ready once more, for instance
+        since a failover.
+        """
+        ready = await self._first_ready(await self._missing_lanes())
+        before = self._shards.missing
+        lost = {lane for lane, seq in ready.items() if before.get(lane) == seq}
+        self._shards.missing = {lane: seq for lane, seq in ready.items() if lane not in lost}
         for lane in sorted(lost):
             log.error("defect: lane %d had ready deliveries and was not loaded; it is now", lane)
             self._context.counters.count_stalled()
