@@ -82,7 +82,7 @@ async def test_a_stop_waits_no_longer_than_its_grace_and_then_says_so(
             await service.stop()
         assert service.now() - began_at == pytest.approx(3, abs=0.2)
         assert not service.dispatcher.drained
-        assert "attempts on their way" in caplog.text
+        assert "attempts in flight" in caplog.text
         assert (await service.delivery(message)).state is State.READY
         leases = await service.store.lease("another", most=SHARDS, length=1)
         assert leases == []

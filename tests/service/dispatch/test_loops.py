@@ -81,7 +81,7 @@ async def test_what_the_database_did_not_let_be_done_is_tried_again_and_told_onc
     with caplog.at_level(logging.WARNING):
         await played(Steps(away, away, away, None, None), 0.001)
     told = [record.getMessage() for record in caplog.records]
-    assert told == [f"waiting (one_step): {away}", "going on (one_step)"]
+    assert told == [f"step one_step failed and is retried: {away}", "step one_step works again"]
 
 
 async def test_anything_else_is_no_reason_to_wait() -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FILE = Path("tarry.toml")
 EXIT_CODES = (
-    "Exit codes: 0, stopped with nothing on its way; 1, stopped with attempts on their way;"
+    "Exit codes: 0, stopped with nothing in flight; 1, stopped with attempts in flight;"
     " 2, a setting is wrong; 3, the database cannot be used."
 )
 DATABASE_CODES = (

@@ -118,7 +118,7 @@ class Dispatcher:
                 await self._owner.leave(list(self.shards.owned.values()))
                 await self.shards.retire()
         except TimeoutError:
-            log.warning("stopped with attempts on their way")
+            log.warning("stopped with attempts in flight")
         except StoreError as error:
             log.warning("stopped, and what is known could not be written down: %s", error)
         else:

@@ -221,14 +221,14 @@ async def repeat(
         try:
             await step()
             if failures:
-                log.warning("going on (%s)", step.__name__.strip("_"))
+                log.warning("step %s works again", step.__name__.strip("_"))
                 recovered()
             failures, pause = 0, every
         except StoreError as error:
             failures += 1
             pause, _ = AGAIN.wait(failures, None, draw())
             if failures == 1:
-                log.warning("waiting (%s): %s", step.__name__.strip("_"), error)
+                log.warning("step %s failed and is retried: %s", step.__name__.strip("_"), error)
             await asyncio.sleep(pause)
             continue
         if signal is None:

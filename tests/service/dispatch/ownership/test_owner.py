@@ -218,7 +218,7 @@ async def test_if_another_server_answers_all_is_read_again_although_no_call_fail
         await asyncio.sleep(3)
         assert between.shaky.looked_through == before + 1
         assert lane.backlog.buffer.rewinds > turn
-        assert "the database server was started anew" in caplog.text
+        assert "the database server was restarted" in caplog.text
 
 
 @virtually

@@ -58,7 +58,7 @@ def delivery_lines(figures: Gauges) -> Iterable[str]:
         yield f"# TYPE tarry_{name}_total counter"
         yield f"tarry_{name}_total {value}"
     gauges = {
-        "in_flight": (figures.in_flight, "Attempts on their way."),
+        "in_flight": (figures.in_flight, "Attempts in flight."),
         "unsettled": (figures.unsettled, "Attempts whose outcomes are not saved yet."),
         "shards_held": (figures.shards, "Shards that this process owns."),
         "deliveries_waiting": (figures.waiting, "Deliveries that wait in the lanes it works on."),

@@ -82,7 +82,7 @@ class Owner:
         """
         before, self._server = self._server, (await self._store.server()).started_at
         if before not in {None, self._server}:
-            log.warning("the database server was started anew: all lanes are read again")
+            log.warning("the database server was restarted: all lanes are read again")
             self.read_all_again()
 
     async def _know_all(self) -> None:
