@@ -37,7 +37,7 @@ DELIVERIES = 5
 QUIET = 0.3
 """Seconds after which a new endpoint's lane has been loaded and put to rest."""
 WITHIN = 20.0
-DELIVERING = {"load_once", "feed_all", "settle_all"}
+DELIVERING = {"load_once", "read_rows_for_all", "settle_all"}
 """The steps of the loops that a delivery needs: load its lane, read its row, write its outcome."""
 RESPONSE = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
 

@@ -54,15 +54,15 @@ async def test_while_a_message_is_followed_only_the_loops_run_that_a_delivery_ne
     async def load_once() -> None:
         ran.append("load")
 
-    async def feed_all() -> None:
-        ran.append("feed")
+    async def read_rows_for_all() -> None:
+        ran.append("read rows")
 
     async def upkeep_once() -> None:
         ran.append("upkeep")
 
     async def once(step: Callable[[], Awaitable[None]], every: float, *, signal: str) -> None:
         assert (every, signal) == (0.5, "signal")
-        assert step.__name__ in {"load_once", "feed_all", "upkeep_once"}
+        assert step.__name__ in {"load_once", "read_rows_for_all", "upkeep_once"}
         await step()
 
     others = asyncio.Lock()
@@ -70,11 +70,11 @@ async def test_while_a_message_is_followed_only_the_loops_run_that_a_delivery_ne
     async with others:
         steps = [
             asyncio.ensure_future(repeat(step, 0.5, signal="signal"))
-            for step in (upkeep_once, load_once, feed_all)
+            for step in (upkeep_once, load_once, read_rows_for_all)
         ]
         await asyncio.wait(steps, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.wait(steps[1:])
-        assert ran == ["load", "feed"]
+        assert ran == ["load", "read rows"]
         assert not steps[0].done()
     await asyncio.wait(steps)
-    assert ran == ["load", "feed", "upkeep"]
+    assert ran == ["load", "read rows", "upkeep"]

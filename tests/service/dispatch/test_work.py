@@ -35,7 +35,7 @@ PUT: dict[str, tuple[str, Put]] = {
         "settle",
         lambda work, lane: work.change(lane, Change(lane=id(lane), epoch=1, at=NOON)),
     ),
-    "hungry": ("feed", Work.feed),
+    "need_rows": ("read_rows", Work.request_rows),
     "resting": ("settle", Work.let_rest),
     "ticking": ("tick", Work.tick),
     "to_load": ("load", lambda work, lane: work.load([id(lane)])),
@@ -65,7 +65,7 @@ def test_the_first_on_a_list_wakes_the_loop_that_works_it_off(name: str) -> None
     assert set_ones(signals) == [loop]
 
 
-@pytest.mark.parametrize("name", ["hungry", "resting", "ticking", "to_load"])
+@pytest.mark.parametrize("name", ["need_rows", "resting", "ticking", "to_load"])
 def test_a_lane_is_on_a_list_once(name: str) -> None:
     work, lane = Work[FakeLane](Signals()), FakeLane()
     for _ in range(3):
@@ -104,9 +104,9 @@ def test_who_has_waited_longest_is_fed_first() -> None:
     work = Work[FakeLane](Signals())
     lanes = [FakeLane() for _ in range(3)]
     for lane in (*lanes, lanes[0]):
-        work.feed(lane)
-    assert work.take_hungry(2) == lanes[:2]
-    assert work.take_hungry(2) == lanes[2:]
+        work.request_rows(lane)
+    assert work.take_lanes_that_need_rows(2) == lanes[:2]
+    assert work.take_lanes_that_need_rows(2) == lanes[2:]
 
 
 def test_what_is_taken_out_is_on_the_list_no_more() -> None:
@@ -135,11 +135,11 @@ def test_a_lane_that_is_forgotten_is_on_no_list_but_its_outcomes_are_written_sti
     lane, other = FakeLane(), FakeLane()
     for one in (lane, other):
         finish(work, one)
-        work.feed(one)
+        work.request_rows(one)
         work.let_rest(one)
         work.tick(one)
     work.forget(lane)
-    assert work.take_hungry(9) == work.take_resting() == [other]
+    assert work.take_lanes_that_need_rows(9) == work.take_resting() == [other]
     assert list(work.ticking) == [other]
     assert [one for one, _, _ in work.finished] == [lane, other]
 

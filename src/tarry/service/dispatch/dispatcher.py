@@ -211,7 +211,7 @@ class Dispatcher:
             self._repeat(self._owner.renew_once, limits.lease / 3, signals.renew),
             self._repeat(self._owner.own_once, limits.lease / 3, signals.own),
             self._repeat(self.loader.load_once, limits.look, signals.load),
-            self._repeat(self.loader.feed_all, None, signals.feed),
+            self._repeat(self.loader.read_rows_for_all, None, signals.read_rows),
             self._repeat(self._writer.settle_all, None, signals.settle),
             self._repeat(self._tick_all, None, signals.tick),
             self._repeat(self.origins.share, None, signals.share),

@@ -35,7 +35,7 @@ class Signals:
         self.renew = asyncio.Event()
         self.own = asyncio.Event()
         self.load = asyncio.Event()
-        self.feed = asyncio.Event()
+        self.read_rows = asyncio.Event()
         self.settle = asyncio.Event()
         self.tick = asyncio.Event()
         self.share = asyncio.Event()
@@ -65,9 +65,9 @@ LaneT = TypeVar("LaneT", bound=Ticking)
 class Work(Generic[LaneT]):
     """The lists of work that lanes have for the loops.
 
-    `finished` and `changes` are written to the store, `hungry` lanes get rows, `resting` lanes are
-    put to sleep, `ticking` lanes and origins evaluate their answers, and the lanes `to_load` are
-    read from the store.
+    `finished` and `changes` are written to the store. Rows are read for lanes that `need_rows`,
+    `resting` lanes are put to sleep, `ticking` lanes and origins evaluate their answers, and the
+    lanes `to_load` are read from the store.
     """
 
     def __init__(self, signals: Signals) -> None:
@@ -77,7 +77,7 @@ class Work(Generic[LaneT]):
         """The number of attempts that have ended and whose outcomes are not written yet."""
         self.changes: dict[int, tuple[LaneT, Change]] = {}
         """By the number of the lane, with the lane whose lease it is written under."""
-        self.hungry: dict[LaneT, None] = {}
+        self.need_rows: dict[LaneT, None] = {}
         self.resting: dict[LaneT, None] = {}
         self.ticking: dict[Ticking, None] = {}
         self.to_load: dict[int, None] = {}
@@ -136,17 +136,17 @@ class Work(Generic[LaneT]):
 
     # --- Lanes ----------------------------------------------------------------------------------
 
-    def feed(self, lane: LaneT) -> None:
+    def request_rows(self, lane: LaneT) -> None:
         """Put a lane on the list of those that need rows."""
-        if not self.hungry:
-            self._signals.feed.set()
-        self.hungry[lane] = None
+        if not self.need_rows:
+            self._signals.read_rows.set()
+        self.need_rows[lane] = None
 
-    def take_hungry(self, most: int) -> list[LaneT]:
+    def take_lanes_that_need_rows(self, most: int) -> list[LaneT]:
         """Take out up to `most` lanes, those first that have waited longest for rows."""
-        lanes = list(islice(self.hungry, most))
+        lanes = list(islice(self.need_rows, most))
         for lane in lanes:
-            del self.hungry[lane]
+            del self.need_rows[lane]
         return lanes
 
     def let_rest(self, lane: LaneT) -> None:
@@ -193,7 +193,7 @@ class Work(Generic[LaneT]):
 
     def forget(self, lane: LaneT) -> None:
         """Take a lane off all lists. Its outcomes are written nevertheless."""
-        self.hungry.pop(lane, None)
+        self.need_rows.pop(lane, None)
         self.resting.pop(lane, None)
         self.ticking.pop(lane, None)
 

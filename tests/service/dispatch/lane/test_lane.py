@@ -288,7 +288,7 @@ async def test_a_lane_that_leaves_is_on_no_list_any_more() -> None:
         work.tick(lane)
         work.let_rest(lane)
         lane.leave()
-        assert not ({lane} & {*work.hungry, *work.ticking, *work.resting})
+        assert not ({lane} & {*work.need_rows, *work.ticking, *work.resting})
         assert lane.number not in group.lanes
         assert lane.wake_at == math.inf
 

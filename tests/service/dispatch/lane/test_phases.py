@@ -298,10 +298,10 @@ def test_a_lane_whose_origin_is_back_reads_which_of_its_deliveries_are_fresh() -
     place = LanePlace()
     lane = place.lane(place.level("app_a", PACED), waiting=50)
     place.read(lane, *(place.row(lane) for _ in range(50)))
-    place.work.take_hungry(10)
+    place.work.take_lanes_that_need_rows(10)
     origin_changed(lane, Phase.PACED, place.now)
     assert lane.backlog.marks_fresh
-    assert lane in place.work.hungry
+    assert lane in place.work.need_rows
 
 
 def test_a_paced_lane_whose_endpoint_is_paused_closes_its_gate_and_does_not_tick() -> None:

@@ -443,10 +443,10 @@ def test_a_lane_with_a_row_at_hand_asks_for_no_more_while_memory_is_full(*, full
     (want,) = [want for want in buffer.wants(1, NOON, PACED) if want.stream is Stream.READY]
     buffer.take(want, [place.row(lane)], cut=True, fetched=Fetched([], {}, {}, {}))
     place.context.buffered.add(full * place.context.limits.buffered_bytes)
-    place.work.take_hungry(10)
+    place.work.take_lanes_that_need_rows(10)
     lane.backlog.asking = False
     lane.pump()
-    assert (lane in place.work.hungry) is not full
+    assert (lane in place.work.need_rows) is not full
 
 
 def test_at_a_pace_rows_that_were_left_behind_are_read_again_before_retries_are_sent() -> None:
@@ -459,7 +459,7 @@ def test_at_a_pace_rows_that_were_left_behind_are_read_again_before_retries_are_
     lane.backlog.buffer.mark_busy(left_behind)
     lane.backlog.buffer.leave_behind(left_behind)
     lane.pump()
-    assert (place.outbox.requests, lane in place.work.hungry) == ([], True)
+    assert (place.outbox.requests, lane in place.work.need_rows) == ([], True)
     place.read(lane, left_behind, retry)
     lane.pump()
     assert len(place.outbox.requests) == 1

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarry.core.spacing import MADE_UP
-from tarry.service.dispatch.limits.shared import LONGEST_DOUBT, MARGIN, Spacing, TenantRate
+from tarry.service.dispatch.limits.shared import LONGEST_ASSUMED, MARGIN, Spacing, TenantRate
 from tarry.testing.samples import NOON
 from tests.service.dispatch.origins.place import Place
 
@@ -65,9 +65,9 @@ def test_another_rate_counts_from_what_went_before() -> None:
     assert spacing.free_at(1001.2) == pytest.approx(1001.2 + (1 + MARGIN) * 2, abs=0.1)
 
 
-def test_another_rate_leaves_a_doubt_about_the_last_owner_as_it_is() -> None:
+def test_another_rate_does_not_forget_a_possible_send_of_the_last_owner() -> None:
     spacing = Spacing(0.5)
-    spacing.doubt(1000.0)
+    spacing.assume_sent(1000.0)
     spacing.limit(1.0)
     assert spacing.free_at(1000.0) == pytest.approx(1000.0 + 1 + MARGIN)
 
@@ -109,16 +109,16 @@ def test_a_limit_holds_in_any_second_also_if_timers_and_networks_are_late(
 
 def test_what_somebody_else_may_have_sent_counts_for_a_minute_at_most() -> None:
     spacing = Spacing(2.0)
-    spacing.doubt(1000.0)
+    spacing.assume_sent(1000.0)
     assert spacing.free_at(1000.1) == 1000.5
     spacing.sent(1000.5)
-    spacing.doubt(1000.0)
+    spacing.assume_sent(1000.0)
     assert spacing.free_at(1000.5) == 1001.0
     slow = Spacing(1 / 3600)
-    slow.doubt(1000.0)
-    assert slow.free_at(1000.0) == 1000.0 + LONGEST_DOUBT
+    slow.assume_sent(1000.0)
+    assert slow.free_at(1000.0) == 1000.0 + LONGEST_ASSUMED
     free = Spacing()
-    free.doubt(1000.0)
+    free.assume_sent(1000.0)
     assert free.free_at(1000.0) == 1000.0
 
 
@@ -275,6 +275,6 @@ def test_a_shared_rate_allows_for_what_its_last_owner_may_have_sent() -> None:
     rate = TenantRate(lambda: place.now, place.later)
     rate.limit(0.5)
     assert rate.idle(place.now)
-    rate.doubt(place.now)
+    rate.assume_sent(place.now)
     assert not rate.idle(place.now + 1.9)
     assert rate.idle(place.now + 2.1)

@@ -1,4 +1,4 @@
-"""Rows for hungry lanes: one question for many, each row once, and no more than memory has room."""
+"""Rows for lanes: one query for many, each row once, and no more than memory has room for."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,7 +13,7 @@ from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.allowance import Allowance
 from tarry.service.dispatch.lane.backlog import Backlog
 from tarry.service.dispatch.limits.gate import Gate
-from tarry.service.dispatch.ownership.lane_loader import FED_TOGETHER, MOST_BYTES, feed_once
+from tarry.service.dispatch.ownership.lane_loader import MOST_BYTES, READ_TOGETHER, read_rows_once
 from tarry.service.dispatch.work import Signals, Work
 from tarry.service.model.lane import Due, Fetched, LaneRow, Stream, Want
 from tarry.service.model.settings import Limits
@@ -32,7 +32,7 @@ APPLICATION = an_application()
 
 
 class FakeLane:
-    """As much of a lane as is fed; it hands out all it gets, unless it is told to keep it."""
+    """The part of a lane that gets rows. It hands out all of them, unless told to keep them."""
 
     def __init__(self, context: Context, row: LaneRow) -> None:
         self.number = row.lane
@@ -107,39 +107,39 @@ class Table:
 
     def seat(self, lane: FakeLane) -> None:
         lane.backlog.ask()
-        self.work.feed(cast("Lane", lane))
+        self.work.request_rows(cast("Lane", lane))
 
     async def add(self, count: int, payload: bytes = b"{}") -> None:
         await self.store.add([new_message(APPLICATION, payload=payload) for _ in range(count)])
 
     @property
     def numbers(self) -> list[int]:
-        """Who is hungry."""
-        return [lane.number for lane in self.work.hungry]
+        """The lanes that need rows."""
+        return [lane.number for lane in self.work.need_rows]
 
-    async def feed(self) -> None:
-        await feed_once(self.store, self.context, self.work)
+    async def read(self) -> None:
+        await read_rows_once(self.store, self.context, self.work)
 
 
 @virtually
-async def test_hungry_lanes_get_their_rows_in_order_and_send() -> None:
+async def test_lanes_that_need_rows_get_their_rows_in_order_and_send() -> None:
     table = Table()
     one, other = await table.lanes(2)
     await table.add(3)
-    await table.feed()
+    await table.read()
     for lane in (one, other):
         assert lane.seqs == [1, 2, 3]
         assert {row.lane for row in lane.handed} == {lane.number}
         assert (lane.backlog.asking, lane.pumped, lane.backlog.waiting(0)) == (False, 1, 3)
-    assert not table.work.hungry
+    assert not table.work.need_rows
     assert len(table.store.asked) == 1
 
 
 @virtually
-async def test_a_lane_without_rows_is_not_hungry_any_more_either() -> None:
+async def test_a_lane_without_rows_is_taken_off_the_list_as_well() -> None:
     table = Table()
     (lane,) = await table.lanes()
-    await table.feed()
+    await table.read()
     assert (lane.backlog.asking, lane.pumped, lane.handed) == (False, 1, [])
     assert lane.backlog.buffer.drained()
 
@@ -147,14 +147,14 @@ async def test_a_lane_without_rows_is_not_hungry_any_more_either() -> None:
 @virtually
 async def test_those_that_have_waited_longest_are_fed_first() -> None:
     table = Table()
-    lanes = await table.lanes(FED_TOGETHER + 2)
-    await table.feed()
-    assert [lane.pumped for lane in lanes] == [1] * FED_TOGETHER + [0, 0]
-    assert table.numbers == [lane.number for lane in lanes[FED_TOGETHER:]]
+    lanes = await table.lanes(READ_TOGETHER + 2)
+    await table.read()
+    assert [lane.pumped for lane in lanes] == [1] * READ_TOGETHER + [0, 0]
+    assert table.numbers == [lane.number for lane in lanes[READ_TOGETHER:]]
 
 
 @virtually
-async def test_when_the_store_fails_they_are_hungry_still_but_for_who_has_left() -> None:
+async def test_when_the_store_fails_all_lanes_still_need_rows_except_those_that_have_left() -> None:
     table = Table()
     one, other, third = await table.lanes(3)
     await table.add(1)
@@ -166,11 +166,11 @@ async def test_when_the_store_fails_they_are_hungry_still_but_for_who_has_left()
 
     table.store.meanwhile = busy
     with pytest.raises(StoreUnavailable):
-        await table.feed()
+        await table.read()
     assert table.numbers == [one.number, third.number]
     assert (one.backlog.asking, one.pumped) == (True, 0)
     table.store.meanwhile = None
-    await table.feed()
+    await table.read()
     assert [one.seqs, third.seqs] == [[1], [1]]
 
 
@@ -185,12 +185,12 @@ async def test_who_begins_anew_meanwhile_gets_nothing_old_and_asks_again() -> No
         one.backlog.buffer.forget_rows()
 
     table.store.meanwhile = rewind
-    await table.feed()
+    await table.read()
     assert [one.seqs, other.seqs] == [[], [1, 2]]
     assert one.pumped == 1
     table.store.meanwhile = None
     table.seat(one)
-    await table.feed()
+    await table.read()
     assert one.seqs == [1, 2]
 
 
@@ -201,15 +201,15 @@ async def test_who_knows_an_older_endpoint_gets_nothing_before_it_has_looked_aga
     stored = (await table.store.lanes([late.number]))[0].endpoint
     await table.store.put(replace(stored, url="https://new.example"))
     await table.add(2)
-    await table.feed()
+    await table.read()
     assert list(table.work.to_load) == [late.number]
     assert (late.seqs, late.backlog.asking, late.pumped) == ([], False, 0)
     assert (other.seqs, other.pumped) == ([1, 2], 1)
-    assert not table.work.hungry, "it does not ask over and over"
+    assert not table.work.need_rows, "it does not ask over and over"
     late.version += 1
     late.backlog.buffer.forget_rows()
     table.seat(late)
-    await table.feed()
+    await table.read()
     assert (late.seqs, list(table.work.to_load)) == ([1, 2], [late.number])
 
 
@@ -225,7 +225,7 @@ async def test_who_was_told_of_the_change_meanwhile_need_not_look_again() -> Non
         lane.backlog.buffer.forget_rows()
 
     table.store.meanwhile = change
-    await table.feed()
+    await table.read()
     assert (table.work.to_load, lane.seqs, lane.pumped) == ({}, [], 1)
 
 
@@ -236,7 +236,7 @@ async def test_one_that_came_back_gets_what_is_fresh_apart_from_its_backlog() ->
     await table.add(20)
     lane.backlog.mark_fresh()
     table.store.meanwhile = lambda: table.add(2)
-    await table.feed()
+    await table.read()
     wanted = [want for want in table.store.asked[0] if want.stream is Stream.READY]
     assert [(want.after, want.before) for want in wanted] == [(0, 21), (20, None)]
     assert lane.seqs == [21, 22, *range(1, 9)]
@@ -249,14 +249,14 @@ async def test_with_no_room_in_memory_only_who_has_nothing_gets_one_row() -> Non
     full, empty = await table.lanes(2)
     await table.add(3, payload=b"x" * 8)
     full.keeps = empty.keeps = True
-    del table.work.hungry[cast("Lane", empty)]
-    await table.feed()
+    del table.work.need_rows[cast("Lane", empty)]
+    await table.read()
     assert full.backlog.buffer.at_hand(NOON) == 1
     assert table.context.buffered.bytes == 8
     table.context.buffered.add(8)  # another lane's
     for lane in (full, empty):
         table.seat(lane)
-    await table.feed()
+    await table.read()
     assert {
         (want.lane, want.limit) for want in table.store.asked[1] if want.stream != "resend"
     } == {(empty.number, 1)}
@@ -284,7 +284,7 @@ async def test_what_did_not_fit_is_asked_for_again() -> None:
     await table.add(5, payload=b"x" * 600_000)
     handed = []
     for _ in range(3):
-        await table.feed()
+        await table.read()
         handed.append(len(lane.handed))
         table.seat(lane)
     assert handed == [2, 4, 5]
@@ -299,5 +299,5 @@ async def test_no_more_bytes_are_asked_for_than_there_is_room_for(buffered: int,
     table = Table(buffered_bytes=32 * 1024 * 1024)
     await table.lanes()
     table.context.buffered.bytes = buffered
-    await table.feed()
+    await table.read()
     assert table.store.most_bytes == most

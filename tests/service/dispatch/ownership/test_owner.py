@@ -256,7 +256,7 @@ async def test_leases_are_renewed_while_the_store_takes_long_for_other_things() 
         shards = service.dispatcher.shards
         epochs = {shard.lease.epoch for shard in shards.owned.values()}
         for shard in shards.owned.values():
-            shard.doubt()
+            shard.mark_incomplete()
         await asyncio.sleep(60)
         assert len(shards.owned) == SHARDS
         assert {shard.lease.epoch for shard in shards.owned.values()} == epochs
@@ -297,7 +297,7 @@ async def test_to_read_everything_again_means_to_look_through_all_shards_at_once
         owner_of(service, signals).read_all_again()
         assert signals.own.is_set()
         assert (lane.backlog.asleep, lane.backlog.buffer.rewinds > turn) == (False, True)
-        assert not any(shard.is_known for shard in service.dispatcher.shards.owned.values())
+        assert not any(shard.is_complete for shard in service.dispatcher.shards.owned.values())
 
 
 @virtually
@@ -372,16 +372,16 @@ class DoubtsWhileLooking(Shaky):
 
 
 @virtually
-async def test_a_doubt_that_arises_while_lanes_are_looked_up_has_them_looked_up_again() -> None:
+async def test_a_shard_that_is_marked_incomplete_while_its_lanes_are_read_is_read_again() -> None:
     between = Between(DoubtsWhileLooking)
     async with virtual_service(limits=SELDOM, through=between) as service:
         await asyncio.sleep(1)  # the dispatcher has looked through all shards
         owned = service.dispatcher.shards.owned
         owner = between.shaky.owner = owner_of(service, Signals())
         for shard in owned.values():
-            shard.doubt()
+            shard.mark_incomplete()
         known = []
         for _ in range(2):
             await owner.own_once()
-            known.append({shard.is_known for shard in owned.values()})
+            known.append({shard.is_complete for shard in owned.values()})
         assert known == [{False}, {True}]

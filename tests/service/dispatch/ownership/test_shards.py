@@ -44,28 +44,28 @@ def a_shard(*, clean: bool = True) -> OwnedShard:
     return OwnedShard(HeldLease(Lease(3, 1, "worker_1", clean), NOON + 8))
 
 
-def test_a_shard_that_was_just_leased_is_not_known_yet_and_has_no_lanes() -> None:
+def test_a_shard_that_was_just_leased_is_not_complete_yet_and_has_no_lanes() -> None:
     shard = a_shard()
-    assert (shard.lease.shard, shard.lanes, shard.is_known) == (3, {}, False)
+    assert (shard.lease.shard, shard.lanes, shard.is_complete) == (3, {}, False)
     assert shard.is_quiet
 
 
-def test_it_is_known_until_it_is_in_doubt() -> None:
+def test_it_is_complete_until_it_is_marked_incomplete() -> None:
     shard = a_shard()
-    shard.know(0)
-    assert shard.is_known
-    shard.doubt()
-    assert not shard.is_known
+    shard.mark_complete(0)
+    assert shard.is_complete
+    shard.mark_incomplete()
+    assert not shard.is_complete
 
 
-def test_a_doubt_that_arises_while_its_lanes_are_looked_up_counts() -> None:
+def test_a_shard_that_is_marked_incomplete_while_its_lanes_are_read_stays_incomplete() -> None:
     shard = a_shard()
-    doubts = shard.doubts
-    shard.doubt()
-    shard.know(doubts)
-    assert not shard.is_known
-    shard.know(shard.doubts)
-    assert shard.is_known
+    times = shard.times_incomplete
+    shard.mark_incomplete()
+    shard.mark_complete(times)
+    assert not shard.is_complete
+    shard.mark_complete(shard.times_incomplete)
+    assert shard.is_complete
 
 
 def test_one_busy_lane_keeps_it_busy() -> None:
@@ -80,19 +80,19 @@ def test_one_busy_lane_keeps_it_busy() -> None:
 def test_after_an_owner_was_lost_a_shard_waits_as_long_as_its_lanes_do() -> None:
     shard = a_shard(clean=False)
     assert shard.waits_for_last_owner(NOON)  # nobody knows its lanes yet
-    shard.know(0)
+    shard.mark_complete(0)
     assert not shard.waits_for_last_owner(NOON)
     shard.lanes[1] = cast("Lane", FakeLane(is_quiet=True, waits_until=NOON + 5))
     assert shard.waits_for_last_owner(NOON + 4)
     assert not shard.waits_for_last_owner(NOON + 5)
 
 
-def test_a_doubt_about_its_lanes_does_not_keep_a_shard_from_being_handed_over() -> None:
+def test_a_shard_that_became_incomplete_again_can_be_handed_over() -> None:
     shard = a_shard(clean=False)
-    shard.doubt()
+    shard.mark_incomplete()
     assert shard.waits_for_last_owner(NOON)  # nobody has known its lanes yet
-    shard.know(0)
-    shard.doubt()
+    shard.mark_complete(0)
+    shard.mark_incomplete()
     assert not shard.waits_for_last_owner(NOON)  # lanes that are found now were at rest
 
 
@@ -371,7 +371,7 @@ async def test_what_waits_for_a_lost_owner_is_not_handed_over() -> None:
     worker, other = a_worker(store), a_worker(store, "worker_2")
     await worker.take()
     for shard in worker.owned.values():
-        shard.know(0)
+        shard.mark_complete(0)
     waiting = cast("Lane", FakeLane(is_quiet=True, waits_until=now() + 60))
     worker.owned[5].lanes[1] = waiting
     await other.take()

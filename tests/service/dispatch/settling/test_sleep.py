@@ -160,7 +160,7 @@ async def test_a_lane_whose_lease_has_ended_asks_again_only_after_the_lease_was_
         work.resting[lane] = None
         await sleep.sleep_once()
         assert lane.backlog.buffer.rewinds == turn
-        assert not {lane} & {*work.resting, *work.hungry}
+        assert not {lane} & {*work.resting, *work.need_rows}
         assert not lane.backlog.asking
         held.lease = lease
         await owner_of(service, Signals()).renew_once()

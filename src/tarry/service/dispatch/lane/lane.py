@@ -280,7 +280,7 @@ class Lane:
     def ask_for_rows(self) -> None:
         """Have rows read for this lane."""
         self.backlog.ask()
-        self.work.feed(self)
+        self.work.request_rows(self)
 
     def begin_outcome(self) -> None:
         """Count an outcome that is being decided: an ordered lane sends nothing meanwhile."""

@@ -24,8 +24,8 @@ MARGIN = 0.02
 """The share by which sends stay below a limit. A receiver that counts the arrivals of any second
 must not find more than the limit, although `core.spacing` makes up for 10 ms of a late timer and
 networks delay some requests by a few more."""
-LONGEST_DOUBT = 60.0
-"""At most this many seconds a send waits because another owner may have sent just before. Otherwise
+LONGEST_ASSUMED = 60.0
+"""A send waits at most this many seconds because another owner may have sent just before. Otherwise
 restarts could keep a slow lane from ever sending."""
 
 
@@ -55,11 +55,11 @@ class Spacing:
         """Return when the next send may go."""
         return now if math.isinf(self.rate) else max(now, self._free_at)
 
-    def doubt(self, until: float) -> None:
-        """Allow for a send that another owner may have made, at the latest at `until`."""
+    def assume_sent(self, at: float) -> None:
+        """Keep the distance to a send that the last owner may have made, at the latest at `at`."""
         if 0 < self.rate < math.inf:
-            self._free_at = max(self._free_at, until + min(1 / self.rate, LONGEST_DOUBT))
-            self._sent_at = max(self._sent_at, until)
+            self._free_at = max(self._free_at, at + min(1 / self.rate, LONGEST_ASSUMED))
+            self._sent_at = max(self._sent_at, at)
 
     def sent(self, now: float) -> None:
         """Count a send."""
@@ -99,9 +99,9 @@ class TenantRate:
         """Change the rate; earlier sends still count."""
         self._spacing.limit(rate)
 
-    def doubt(self, until: float) -> None:
-        """Allow for a send that another owner may have made, at the latest at `until`."""
-        self._spacing.doubt(until)
+    def assume_sent(self, at: float) -> None:
+        """Keep the distance to a send that the last owner may have made, at the latest at `at`."""
+        self._spacing.assume_sent(at)
 
     def admits(self, taker: Taker, now: float) -> bool:
         """Return whether a lane may send; if not, it is pumped when it is its turn."""

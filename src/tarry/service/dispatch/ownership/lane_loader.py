@@ -1,7 +1,7 @@
 """Loads lanes that have something to do, applies changes to lanes in memory, and reads their rows.
 
-- `LaneLoader` has the steps of two loops: load lanes, and feed them with rows.
-- `feed_once` reads rows for lanes that run low, with one query to the store for many lanes.
+- `LaneLoader` has the steps of two loops: load lanes, and read rows for them.
+- `read_rows_once` reads rows for lanes that run low, with one query to the store for many lanes.
 """
 
 import asyncio
@@ -91,10 +91,10 @@ class LaneLoader:
         if self._work.to_load:
             self._work.load(())  # once more, soon
 
-    async def feed_all(self) -> None:
+    async def read_rows_for_all(self) -> None:
         """Read rows for all lanes that run low."""
-        while self._work.hungry:
-            await feed_once(self._store, self._context, self._work)
+        while self._work.need_rows:
+            await read_rows_once(self._store, self._context, self._work)
             await asyncio.sleep(0)
 
     @property
@@ -167,7 +167,7 @@ class LaneLoader:
             tenant_rate=self._tenant_rate(row, held),
             driver=DRIVER,
         )
-        lane.allowance.rate.doubt(held.since)
+        lane.allowance.rate.assume_sent(held.since)
         group.join(lane)
         return lane
 
@@ -206,7 +206,7 @@ class LaneLoader:
                 self._context.now, self._context.later
             )
         rate.limit(row.application.rate)
-        rate.doubt(held.since)
+        rate.assume_sent(held.since)
         return rate
 
     def forget_tenants(self) -> None:
@@ -220,17 +220,17 @@ class LaneLoader:
 
 # --- Rows ---------------------------------------------------------------------------------------
 
-FED_TOGETHER = 64
-"""How many lanes are fed together."""
+READ_TOGETHER = 64
+"""For how many lanes rows are read together."""
 MOST_BYTES = 2 * 1024 * 1024
 LARGEST = 1024 * 1024
 """The size of the largest payload. If an answer had less room left than this, the store may have
 more rows than it returned."""
 
 
-async def feed_once(store: Queue, context: Context, work: Work[Lane]) -> None:
+async def read_rows_once(store: Queue, context: Context, work: Work[Lane]) -> None:
     """Read rows for the lanes that have waited longest, and let these lanes send."""
-    lanes = work.take_hungry(FED_TOGETHER)
+    lanes = work.take_lanes_that_need_rows(READ_TOGETHER)
     try:
         await _mark_those_back(store, lanes)
         wants = _wants(context, lanes)
@@ -243,9 +243,9 @@ async def feed_once(store: Queue, context: Context, work: Work[Lane]) -> None:
         fetched = await store.fetch(wants, now=now, most_bytes=most)
         hit("fetch.after")
     except BaseException:
-        for lane in lanes:  # they were taken off the list, and would never be fed
+        for lane in lanes:  # they were taken off the list, and would never get rows
             if not lane.has_left:
-                work.feed(lane)
+                work.request_rows(lane)
         raise
     for lane in lanes:
         lane.backlog.fetched(fetched.added.get(lane.number, 0))

@@ -54,7 +54,7 @@ class Owner:
         # A shard whose lease ended before it could be renewed may have been taken again.
         owned = self._shards.owned
         self.drop(old for number, old in before.items() if owned.get(number) is not old)
-        await self._know_all()
+        await self._complete_shards()
         await self.leave(self._shards.left())
         if self._shards.moving:
             self._context.later(HANDED_OVER_WITHIN, self._signals.own.set)
@@ -85,17 +85,21 @@ class Owner:
             log.warning("the database server was restarted: all lanes are read again")
             self.read_all_again()
 
-    async def _know_all(self) -> None:
-        """Put the awake lanes of shards that are not known yet on the list to load."""
-        new = {shard: shard.doubts for shard in self._shards.owned.values() if not shard.is_known}
-        if not new:
+    async def _complete_shards(self) -> None:
+        """Put all awake lanes of incomplete shards on the list of lanes to load."""
+        incomplete = {
+            shard: shard.times_incomplete
+            for shard in self._shards.owned.values()
+            if not shard.is_complete
+        }
+        if not incomplete:
             return
-        await self._store.woken([shard.lease for shard in new])
+        await self._store.woken([shard.lease for shard in incomplete])
         # They are not loaded here: for many lanes that takes longer than a lease lasts, and the
         # lease has to be renewed meanwhile.
-        self._work.load(await self._store.awake([shard.lease.shard for shard in new]))
-        for shard, doubts in new.items():
-            shard.know(doubts)
+        self._work.load(await self._store.awake([shard.lease.shard for shard in incomplete]))
+        for shard, times_incomplete in incomplete.items():
+            shard.mark_complete(times_incomplete)
 
     def read_all_again(self) -> None:
         """Read all lanes again: the database was unavailable, and may have lost its last commits.
@@ -105,7 +109,7 @@ class Owner:
         none of this. What is known of endpoints and origins in trouble is written again.
         """
         for shard in self._shards.owned.values():
-            shard.doubt()
+            shard.mark_incomplete()
         lanes = list(self._shards.lanes())
         now = self._context.now()
         for lane in lanes:

@@ -28,17 +28,17 @@ log = logging.getLogger("tarry.service")
 class OwnedShard:
     """The lease of a shard, and the lanes that were loaded under it."""
 
-    __slots__ = ("doubts", "held", "is_known", "lanes", "was_known")
+    __slots__ = ("held", "is_complete", "lanes", "times_incomplete", "was_complete")
 
     def __init__(self, held: HeldLease) -> None:
         self.held = held
-        self.is_known = False
+        self.is_complete = False
         """Whether all its awake lanes are in memory or on the list of lanes to load."""
-        self.was_known = False
-        """Whether they were known once. Lanes that are found later were at rest, so no earlier
+        self.was_complete = False
+        """Whether it was complete once. Lanes that are found later were at rest, so no earlier
         owner has a request of them in flight."""
-        self.doubts = 0
-        """How often `doubt` was called: that may happen while its lanes are looked up."""
+        self.times_incomplete = 0
+        """How often `mark_incomplete` was called: also while its lanes are being read."""
         self.lanes: dict[int, Lane] = {}
 
     @property
@@ -59,17 +59,21 @@ class OwnedShard:
         if self.lease.clean:
             return False
         waits = any(lane.waits_for_last_owner(now) for lane in self.lanes.values())
-        return waits or not self.was_known
+        return waits or not self.was_complete
 
-    def know(self, doubts: int) -> None:
-        """Mark that all awake lanes of the shard are known, unless there were more doubts since."""
-        self.was_known = True
-        self.is_known = doubts == self.doubts
+    def mark_complete(self, times_incomplete: int) -> None:
+        """Mark that all awake lanes are in memory or on the list of lanes to load.
 
-    def doubt(self) -> None:
-        """Mark that the shard may have awake lanes that are not known."""
-        self.is_known = False
-        self.doubts += 1
+        `times_incomplete` is from before the lanes were read. If `mark_incomplete` was called since
+        then, the shard stays incomplete.
+        """
+        self.was_complete = True
+        self.is_complete = times_incomplete == self.times_incomplete
+
+    def mark_incomplete(self) -> None:
+        """Mark that the shard may have awake lanes that are neither in memory nor on the list."""
+        self.is_complete = False
+        self.times_incomplete += 1
 
 
 # --- All shards of this process -----------------------------------------------------------------

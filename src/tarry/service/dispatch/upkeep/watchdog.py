@@ -62,7 +62,8 @@ class Watchdog:
 
     async def _missing_lanes(self) -> list[int]:
         """Return the lanes that the store has awake and that are not in memory."""
-        shards = [number for number in self._shards.numbers if self._shards.owned[number].is_known]
+        owned = self._shards.owned
+        shards = [number for number in self._shards.numbers if owned[number].is_complete]
         awake = await self._store.awake(shards)
         if self._loader.is_busy:
             return []
