@@ -189,7 +189,7 @@ async def test_one_that_stays_down_goes_apart_while_the_others_come_back(code: i
         await asyncio.sleep(120)
         origin = the_origin(service)
         lane = lane_of(service, endpoints[0])
-        await until(lambda: lane.is_apart)
+        await until(lambda: lane.uses_own_gate)
         assert (origin.gate.phase, lane.gate.phase) == (Phase.PACED, Phase.OPEN)
         await asyncio.sleep(0.1)
         row = await service.store.get(Lanes(endpoints[0].application), endpoints[0].id)
@@ -199,7 +199,7 @@ async def test_one_that_stays_down_goes_apart_while_the_others_come_back(code: i
         refused = [path for at, path in gateway.asked if path == "/0" and at >= gateway.up_at]
         assert len(refused) <= 40
         gateway.own = {}
-        await until(lambda: not lane.is_apart)
+        await until(lambda: not lane.uses_own_gate)
         assert (origin.gate.phase, lane.gate.phase) == (Phase.PACED, Phase.CLOSED)
         for endpoint in endpoints:
             await service.until_delivered(endpoint, within=300)

@@ -198,8 +198,8 @@ def _gating(row: LaneRow, origins: Sequence[bytes]) -> tuple[Scope, _Pace]:
     """
     own = _read(row.known.pace)
     whole, group = map(_read, origins or (b"", b""))
-    parted = whole.phase is Phase.PACED and group.phase is not Phase.CLOSED
-    if not parted and _is_shared(own, whole):
+    group_uses_own_gate = whole.phase is Phase.PACED and group.phase is not Phase.CLOSED
+    if not group_uses_own_gate and _is_shared(own, whole):
         return Scope.ORIGIN, _held(own, whole)
     if _is_shared(own, group):
         return Scope.APPLICATION, _held(own, group)

@@ -109,7 +109,7 @@ class LanePlace(Place):
         return a_due(**{**usual, **values})
 
     def send(self, lane: Lane, **values: Any) -> PendingAttempt:  # noqa: ANN401  the delivery's
-        """Send a delivery of a lane through the gate that it goes by now."""
+        """Send a delivery of a lane through the gate that it uses now."""
         due = self.row(lane, **values)
         gate = lane.gates.current
         assert self.context.unwritten.take(lane)
@@ -118,7 +118,7 @@ class LanePlace(Place):
             lane.backlog.buffer.mark_busy(due)
         epoch = gate.sent(self.now, 1)
         lane.allowance.sent(self.now)
-        origin, url = lane.gates.group.leader, lane.endpoint.url
+        origin, url = lane.gates.group.gate_level, lane.endpoint.url
         return PendingAttempt(lane, due, gate, origin, epoch, self.now, lane.config, url)
 
     def fail(self, lane: Lane, answer: Answer, times: int = 1) -> None:

@@ -135,7 +135,7 @@ async def test_a_lane_that_alone_goes_on_failing_leaves_the_gate_of_its_origin(c
         ]
         await service.add(300)
         await asyncio.sleep(60)
-        while not (lane := lane_of(service, first)).is_apart:  # noqa: ASYNC110  time is virtual
+        while not (lane := lane_of(service, first)).uses_own_gate:  # noqa: ASYNC110  time is virtual
             await asyncio.sleep(0.1)
         assert lane.gate.phase is Phase.OPEN
         for endpoint in others:
@@ -223,7 +223,7 @@ async def test_an_endpoint_that_is_gone_holds_up_no_other_of_an_origin_that_was_
         ]
         await service.add(6)
         await asyncio.sleep(5)
-        assert lane_of(service, gone).gates.group.leader.shared
+        assert lane_of(service, gone).gates.group.gate_level.shared
         await service.until_delivered(other, within=20)
         row = await service.store.get(Lanes(gone.application), gone.id)
         assert row.endpoint.standing is Standing.DISABLED
@@ -444,7 +444,7 @@ PROBES_NOW = OPEN.replace(probe_at=NOON)
 
 
 Left = Callable[[LanePlace], tuple[PendingAttempt, Origin]]
-"""Returns a request whose lane has left its gate since, and a group that goes by the other gate."""
+"""Returns a request whose lane has left its gate since, and a group that uses the other gate."""
 
 
 def its_group_opened(place: LanePlace) -> tuple[PendingAttempt, Origin]:
@@ -466,7 +466,7 @@ def its_group_left_the_whole(place: LanePlace) -> tuple[PendingAttempt, Origin]:
     group, other = place.level("app_a"), place.level("app_b")
     place.make_whole(group, other, pace=PACED)
     pending = place.send(place.lane(group))
-    group.part(place.now, None, place.now - 60)
+    group.use_own_gate(place.now, None, place.now - 60)
     return pending, other
 
 
@@ -526,10 +526,10 @@ def test_the_answer_to_a_lane_that_has_left_lets_the_lanes_go_on_that_waited_for
 ) -> None:
     place = LanePlace()
     pending, group = left(place)
-    gate = group.leader.gate
+    gate = group.gate_level.gate
     gate.in_flight += gate.pace.room() - 1 if gate.phase is Phase.PACED else 0
     (other,) = place.lanes(group, 1)
-    other.is_well = gate.phase is Phase.PACED  # otherwise a probe is brought forward for it
+    other.is_healthy = gate.phase is Phase.PACED  # otherwise a probe is brought forward for it
     other.wait()
     place.push(100)
     assert place.sent == []
@@ -559,7 +559,7 @@ def test_a_probe_whose_group_was_forgotten_lets_the_next_lane_of_the_whole_send(
     goes(place, group, lane)
     whole.disown(group)
     (other,) = place.lanes(other_group, 1)
-    other.is_well = False  # otherwise a probe is brought forward for it
+    other.is_healthy = False  # otherwise a probe is brought forward for it
     other.wait()
     place.push(100)
     assert place.sent == []
@@ -580,12 +580,12 @@ def test_an_answer_to_a_lane_that_has_left_is_no_evidence_and_its_outcome_is_han
     pending.done(answer)
     assert not group.evidence.has_passed_since(place.now)
     assert not group.evidence.failures.lanes
-    assert (lane.gate.in_flight, lane.is_well) == (0, True)
+    assert (lane.gate.in_flight, lane.is_healthy) == (0, True)
     assert lane not in place.work.ticking
     assert len(place.outcomes()) == 1
 
 
-# --- A gate that it still goes by ---------------------------------------------------------------
+# --- A gate that it still uses ------------------------------------------------------------------
 
 
 def at_its_own(place: LanePlace, pace: Pace) -> tuple[Lane, Gate]:
@@ -694,12 +694,12 @@ def test_the_probe_of_a_lane_that_goes_apart_says_nothing_about_its_origin(
     place = LanePlace()
     group = place.level("app_a", PACED)
     lane = place.lane(group)
-    phases.go_apart(lane, place.now)
+    phases.use_own_gate(lane, place.now)
     place.now = lane.gate.pace.probe_at
     pending = place.send(lane)
     assert pending.gate is lane.gate
     pending.done(answer)
-    assert lane.is_apart is not passed  # it goes by the shared gate again once it passed
+    assert lane.uses_own_gate is not passed  # it uses the shared gate again once it passed
     assert not group.evidence.has_passed_since(place.now)
     assert (group.gate.phase, group.gate.in_flight) == (Phase.PACED, 0)
 
@@ -712,7 +712,7 @@ def test_what_a_lane_sent_at_its_origin_s_pace_counts_there_although_it_goes_apa
     group = place.level("app_a", PACED)
     lane = place.lane(group)
     pending = place.send(lane)
-    phases.go_apart(lane, place.now)
+    phases.use_own_gate(lane, place.now)
     pending.done(answer)
     group.gate.step(place.now, 1)
     assert group.gate.pace.recent(place.now) == counts
@@ -856,7 +856,7 @@ def test_failures_of_several_lanes_through_their_own_gates_open_that_of_their_gr
 def apart_after(
     place: LanePlace, answer: Answer, *, failed_before: bool, others_pass: bool
 ) -> int | float:
-    """Return after how many answers a lane goes apart from its origin's pace."""
+    """Return after how many answers a lane uses its own gate instead of its origin's."""
     group = place.level("app_a", PACED)
     lane = place.lane(group)
     (other,) = place.lanes(group, 1)
@@ -865,7 +865,7 @@ def apart_after(
     for number in range(1, NO_OVERLOAD + 5):
         place.now += 0.01
         place.send(lane).done(answer)
-        if lane.is_apart:
+        if lane.uses_own_gate:
             return number
         if others_pass:
             place.now += 0.01
@@ -905,7 +905,7 @@ def test_a_lane_that_goes_apart_is_not_opened_again_by_what_it_sent_at_the_pace_
     lane.record.failed(PACED.begun - RULE.silence / 2)
     for pending in late[: RULE.failures]:
         pending.done(FAILS)
-    assert lane.is_apart
+    assert lane.uses_own_gate
     opened = lane.gate.pace
     place.now += 1
     for pending in late[RULE.failures :]:
@@ -922,7 +922,7 @@ def test_no_lane_goes_apart_while_only_probes_are_sent_to_its_origin() -> None:
     for _ in range(2 * RULE.failures):
         place.now = group.gate.pace.probe_at
         place.send(lane).done(FAILS)
-    assert (group.gate.phase, lane.is_apart) == (Phase.OPEN, False)
+    assert (group.gate.phase, lane.uses_own_gate) == (Phase.OPEN, False)
 
 
 # --- Endpoints that are gone --------------------------------------------------------------------
@@ -932,14 +932,14 @@ def test_an_endpoint_that_is_gone_is_no_evidence_and_the_next_lane_is_probed_at_
     place = LanePlace()
     lane, gate = at_its_group_s(place, PROBES_NOW)
     (other,) = place.lanes(lane.gates.group, 1)
-    other.is_well = False
+    other.is_healthy = False
     pending = place.send(lane)
     other.wait()
     assert place.sent == []
     pending.done(GONE)
     assert lane.endpoint.standing is Standing.DISABLED
     assert (place.sent, gate.phase, gate.in_flight) == ([other.number], Phase.OPEN, 1)
-    assert lane.is_well
+    assert lane.is_healthy
 
 
 @pytest.mark.parametrize(("answer", "reached"), [(FAILS, True), (GONE, True), (DOWN, False)])

@@ -315,16 +315,16 @@ def test_an_endpoint_fails_since_the_first_failure_after_a_success() -> None:
 
 def test_an_endpoint_is_well_until_something_fails_and_once_it_takes_something() -> None:
     record = a_record()
-    told = [record.is_well]
+    told = [record.is_healthy]
     record.accepted(PACE, NOON)
-    told.append(record.is_well)
+    told.append(record.is_healthy)
     record.failed(NOON + 1)
-    told.append(record.is_well)
+    told.append(record.is_healthy)
     record.accepted(PACE, NOON + 2)
-    told.append(record.is_well)
+    told.append(record.is_healthy)
     assert told == [True, True, False, True]
-    assert a_record(Known(accepted_at=NOON)).is_well
-    assert not a_record(Known(accepted_at=NOON, failures=1)).is_well
+    assert a_record(Known(accepted_at=NOON)).is_healthy
+    assert not a_record(Known(accepted_at=NOON, failures=1)).is_healthy
 
 
 # --- How long the endpoint has taken nothing ----------------------------------------------------

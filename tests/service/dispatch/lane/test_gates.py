@@ -1,4 +1,4 @@
-"""A lane goes by its own gate, or by its origin's while that is in trouble."""
+"""A lane uses its own gate, or by its origin's while that is in trouble."""
 
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.lane.allowance import LaneGates
@@ -36,24 +36,24 @@ def test_it_goes_by_the_shared_gate_while_its_origin_is_in_trouble() -> None:
 def test_one_that_goes_apart_keeps_to_its_own_gate() -> None:
     gates = the_gates()
     gates.group.open(NOON)
-    gates.go_apart()
+    gates.use_own_gate()
     assert gates.current is gates.own
-    gates.come_back()
+    gates.use_shared_gate()
     assert gates.current is gates.shared
 
 
 def test_to_join_closes_its_own_gate_and_says_whether_that_had_a_pace() -> None:
     well, open_one = the_gates(), the_gates(Pace(phase=Phase.OPEN))
-    open_one.go_apart()
+    open_one.use_own_gate()
     assert not well.join()
     assert open_one.join()
     assert open_one.own.phase is Phase.CLOSED
-    assert not open_one.is_apart
+    assert not open_one.uses_own_gate
 
 
 def test_to_move_is_to_belong_to_another_group() -> None:
     gates, other = the_gates(), the_gates()
-    gates.go_apart()
+    gates.use_own_gate()
     gates.move(other.group)
     assert gates.group is other.group
-    assert not gates.is_apart
+    assert not gates.uses_own_gate

@@ -4,7 +4,7 @@ import asyncio
 
 from tarry.core.pace import Phase
 from tarry.service.dispatch.lane.phases import (
-    go_apart,
+    use_own_gate,
     origin_changed,
     pace_backlog,
     probe,
@@ -108,9 +108,9 @@ async def test_refusals_before_a_replay_count_for_the_lane_that_it_paces() -> No
 def test_a_lane_that_is_open_already_goes_on_with_its_outage() -> None:
     place = LanePlace()
     lane = place.lane(place.level("app_a"), waiting=3)
-    go_apart(lane, place.now)
+    use_own_gate(lane, place.now)
     pace = lane.gate.pace
-    lane.gates.come_back()
+    lane.gates.use_shared_gate()
     place.push(1)
     lane.open_alone(place.now, 40.0)
     assert lane.gate.pace is pace
@@ -125,7 +125,7 @@ async def test_one_that_is_open_alone_comes_back_by_itself() -> None:
         await asyncio.sleep(0.05)
         lane = lane_of(service, endpoint)
         lane.open_alone(service.now(), 40.0)
-        assert (lane.gate.phase, lane.gates.group.leader.shared) == (Phase.OPEN, False)
+        assert (lane.gate.phase, lane.gates.group.gate_level.shared) == (Phase.OPEN, False)
         assert lane.gate.pace.capacity == 40.0
         service.sender.scripts["a.example"] = lambda _request, _now: OK
         await service.until_delivered(endpoint, within=60)
@@ -231,8 +231,8 @@ async def test_a_lane_that_has_sent_nothing_yet_is_probed_too() -> None:
 async def test_a_lane_that_goes_apart_is_down_since_it_began_to_fail() -> None:
     async with virtual_service() as service:
         lane, now = await a_lane(service), service.now()
-        go_apart(lane, now, now - 30)
-        assert (lane.is_apart, lane.gate.phase) == (True, Phase.OPEN)
+        use_own_gate(lane, now, now - 30)
+        assert (lane.uses_own_gate, lane.gate.phase) == (True, Phase.OPEN)
         assert lane.gate.pace.down_since == now - 30
 
 
@@ -240,18 +240,18 @@ async def test_a_lane_that_goes_apart_is_down_since_it_began_to_fail() -> None:
 async def test_a_lane_apart_shares_the_gate_of_its_origin_when_that_is_down_again() -> None:
     async with virtual_service() as service:
         lane, now = await a_lane(service), service.now()
-        go_apart(lane, now)
+        use_own_gate(lane, now)
         origin_changed(lane, Phase.OPEN, now)
-        assert (lane.is_apart, lane.gate.phase) == (False, Phase.CLOSED)
+        assert (lane.uses_own_gate, lane.gate.phase) == (False, Phase.CLOSED)
 
 
 @virtually
 async def test_a_lane_apart_keeps_its_own_gate_when_its_origin_recovers() -> None:
     async with virtual_service() as service:
         lane, now = await a_lane(service), service.now()
-        go_apart(lane, now)
+        use_own_gate(lane, now)
         origin_changed(lane, Phase.CLOSED, now)
-        assert (lane.is_apart, lane.gate.phase) == (False, Phase.OPEN)
+        assert (lane.uses_own_gate, lane.gate.phase) == (False, Phase.OPEN)
 
 
 @virtually
@@ -263,9 +263,9 @@ async def test_a_lane_that_its_origin_releases_sends_its_backlog_at_a_pace() -> 
         await asyncio.sleep(0.5)
         lane = lane_of(service, endpoint)
         assert lane.waiting() == 2
-        lane.gates.go_apart()
+        lane.gates.use_own_gate()
         release(lane, service.now())
-        assert (lane.is_apart, lane.gate.phase) == (False, Phase.CLOSED)  # its gate was its own
+        assert (lane.uses_own_gate, lane.gate.phase) == (False, Phase.CLOSED)  # its gate was its own
         release(lane, service.now())
         assert lane.gate.phase is Phase.PACED
 

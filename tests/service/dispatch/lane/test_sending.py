@@ -493,7 +493,7 @@ def test_the_answer_to_a_probe_of_a_whole_lets_its_next_lane_send_although_the_f
     (answer,) = place.outbox.answer
     lane.leave()
     whole.disown(group)
-    other.is_well = False  # otherwise a probe is brought forward for it
+    other.is_healthy = False  # otherwise a probe is brought forward for it
     other.wait()
     place.push(100)
     assert place.sent == []

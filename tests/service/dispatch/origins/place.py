@@ -118,7 +118,7 @@ class FakeLane:
         self.place, self.group, self.number, self.tenant = place, group, number, group.application
         self.gate = Gate(Pace(), lambda: 0.5)
         self.in_flight = self.refusals = 0
-        self.is_well, self.is_at_work, self.is_apart = True, True, False
+        self.is_healthy, self.is_at_work, self.uses_own_gate = True, True, False
         self.failed_at = -math.inf
         self.is_hanging = False
         self.backlog = 1
@@ -143,7 +143,7 @@ class FakeLane:
     def take_turn(self) -> None:
         self.place.sent.append(self.number)
         self.in_flight += 1
-        self.group.leader.gate.sent(self.place.now, 1)
+        self.group.gate_level.gate.sent(self.place.now, 1)
         if self.wants_more:
             self.wait()
 
@@ -165,42 +165,42 @@ class FakeLane:
 
     def wait(self) -> None:
         """Wait for a turn at the gate of the origin."""
-        self.group.leader.queue(self.member)
+        self.group.gate_level.queue(self.member)
 
     def fail(self, times: int = 1, *, unreachable: bool = False) -> None:
         """Fail so many times at a gate of its own."""
         for _ in range(times):
             if not unreachable:
                 self.group.reached()
-            self.is_well = False
+            self.is_healthy = False
             count_failure(self.group, self.member, unreachable=unreachable, now=self.place.now)
 
     def get(self, judgement: Judgement, *, spared: bool = False) -> None:
         """Receive an answer to a request that it sent through the gate of the origin."""
-        leader, now = self.group.leader, self.place.now
+        level, now = self.group.gate_level, self.place.now
         self.in_flight = max(0, self.in_flight - 1)
-        self.is_well = judgement.endpoint_works
+        self.is_healthy = judgement.endpoint_works
         if judgement.concerns_endpoint_alone:
             self.refusals += 1
-            count_refusal(leader, self.member)
+            count_refusal(level, self.member)
         elif judgement.endpoint_works:
             self.refusals = 0
         else:
             self.failed_at = now
-        leader.gate.answered(
+        level.gate.answered(
             passed=judgement.endpoint_works,
             failures=0 if judgement.endpoint_works or spared else 1,
-            epoch=leader.gate.pace.epoch,
+            epoch=level.gate.pace.epoch,
             took=0.01,
             asked=None,
             now=now,
         )
-        evaluate_answer(leader, self.member, judgement, now)
+        evaluate_answer(level, self.member, judgement, now)
 
     def send_and_get(self, judgement: Judgement) -> None:
         """Send a request through the gate of the origin and receive its answer at once."""
         self.in_flight += 1
-        self.group.leader.gate.sent(self.place.now, 1)
+        self.group.gate_level.gate.sent(self.place.now, 1)
         self.get(judgement)
 
 

@@ -108,7 +108,7 @@ def test_several_applications_of_one_lane_each_open_the_whole() -> None:
     fail_together([lane for _, (lane,) in groups])
     assert whole.gate.phase is Phase.OPEN
     for group, (lane,) in groups:
-        assert (group.shared, group.leader, lane.heard) == (False, whole, [("shared",)])
+        assert (group.shared, group.gate_level, lane.heard) == (False, whole, [("shared",)])
 
 
 def test_a_lane_that_is_alone_at_its_origin_stays_on_its_own() -> None:
@@ -127,7 +127,7 @@ def test_two_lanes_that_cannot_connect_open_the_whole() -> None:
     fail_together(lanes, unreachable=True)
     (whole,) = place.wholes
     assert whole.gate.phase is Phase.OPEN
-    assert group.leader is whole
+    assert group.gate_level is whole
 
 
 def test_when_nobody_is_there_the_whole_opens_and_not_the_group() -> None:
@@ -325,10 +325,10 @@ def test_an_application_of_which_all_are_refused_parts_from_a_whole_that_drains(
     place.push(1)
     for lane in (*lanes, *lanes):
         lane.send_and_get(REFUSED)
-    assert a.leader is whole
+    assert a.gate_level is whole
     lanes[0].send_and_get(REFUSED)
-    assert (a.leader, a.gate.phase) == (a, Phase.OPEN)
-    assert (b.leader, whole.gate.phase) == (whole, Phase.PACED)
+    assert (a.gate_level, a.gate.phase) == (a, Phase.OPEN)
+    assert (b.gate_level, whole.gate.phase) == (whole, Phase.PACED)
 
 
 # --- Which lane is probed next
@@ -338,7 +338,7 @@ def test_a_lane_that_is_refused_as_the_first_gives_the_probe_to_another_at_once(
     place = Place()
     _, lanes = place.group("a", SEVERAL + 1, OPEN)
     for lane in lanes:
-        lane.is_well = False
+        lane.is_healthy = False
         lane.wait()
     place.push(31)
     for number in range(SEVERAL):
@@ -351,7 +351,7 @@ def test_a_lane_that_is_refused_does_not_give_the_probe_to_one_that_was_refused(
     place = Place()
     _, (first, second) = place.group("a", 2, OPEN)
     for lane in (first, second):
-        lane.is_well = False
+        lane.is_healthy = False
         lane.wait()
     place.push(31)
     first.wait()
@@ -366,7 +366,7 @@ def test_an_application_that_fails_as_the_first_gives_the_probe_to_another_at_on
     place.make_whole(*(group for group, _ in groups), pace=OPEN)
     lanes = [lane for _, lanes in groups for lane in lanes]
     for lane in lanes:
-        lane.is_well = False
+        lane.is_healthy = False
         lane.wait()
     place.push(31)
     assert place.sent == [lanes[0].number]
@@ -381,7 +381,7 @@ def test_a_probe_that_cannot_connect_says_enough_about_all_applications() -> Non
     groups = [place.group(name, 1) for name in "ab"]
     place.make_whole(*(group for group, _ in groups), pace=OPEN)
     for _, (lane,) in groups:
-        lane.is_well = False
+        lane.is_healthy = False
         lane.wait()
     place.push(31)
     groups[0][1][0].get(UNREACHABLE)
@@ -392,7 +392,7 @@ def test_a_failure_in_a_group_gives_the_probe_to_nobody() -> None:
     place = Place()
     group, lanes = place.group("a", 2, OPEN)
     for lane in lanes:
-        lane.is_well = False
+        lane.is_healthy = False
         lane.wait()
     place.push(31)
     group.mark_saved()
@@ -404,7 +404,7 @@ def test_a_failure_in_a_group_gives_the_probe_to_nobody() -> None:
 def test_a_probe_that_went_early_delays_the_next_one() -> None:
     place = Place()
     group, (failing, well) = place.group("a", 2, OPEN)
-    failing.is_well = False
+    failing.is_healthy = False
     failing.wait()
     well.wait()
     assert place.sent == [well.number]
@@ -440,7 +440,7 @@ def test_an_answer_gives_the_turn_to_the_next_lane_while_an_origin_drains() -> N
 # --- Applications that fail alone
 
 
-def part(place: Place, lanes_of_a: int) -> "tuple[Origin, Origin, list[FakeLane], FakeLane]":
+def use_own_gate(place: Place, lanes_of_a: int) -> "tuple[Origin, Origin, list[FakeLane], FakeLane]":
     """Make a whole that drains and an application that fails since before another one passed."""
     (a, lanes), (b, (good,)) = place.group("a", lanes_of_a), place.group("b", 1)
     whole = place.make_whole(a, b, pace=PACED)
@@ -457,13 +457,13 @@ def test_an_application_that_keeps_failing_while_others_pass_parts() -> None:
     place = Place()
     whole, a, lanes, good = part(place, SEVERAL)
     for number in range(1, RULE.failures):
-        assert a.leader is whole
+        assert a.gate_level is whole
         lanes[number % SEVERAL].send_and_get(FAILED)
-    assert a.is_parted
-    assert (a.leader, a.gate.phase, whole.gate.phase) == (a, Phase.OPEN, Phase.PACED)
+    assert a.uses_own_gate
+    assert (a.gate_level, a.gate.phase, whole.gate.phase) == (a, Phase.OPEN, Phase.PACED)
     assert (a.gate.pace.capacity, a.gate.pace.down_since) == (80.0, NOON + 1)
     assert [lane.heard for lane in lanes] == SEVERAL * [[("shared",)]]
-    assert good.group.leader is whole
+    assert good.group.gate_level is whole
     assert whole.waiting_here() == 1
 
 
@@ -477,9 +477,9 @@ def test_failures_of_probes_do_not_count_towards_parting() -> None:
     good.send_and_get(TAKEN)
     assert whole.gate.phase is Phase.PACED
     for _ in range(RULE.failures):
-        assert a.leader is whole
+        assert a.gate_level is whole
         bad.send_and_get(FAILED)
-    assert a.leader is a
+    assert a.gate_level is a
 
 
 def test_a_lane_that_fails_alone_of_its_application_parts_alone() -> None:
@@ -487,7 +487,7 @@ def test_a_lane_that_fails_alone_of_its_application_parts_alone() -> None:
     _, a, (bad, fine), _ = part(place, 2)
     for _ in range(RULE.failures - 1):
         bad.send_and_get(FAILED)
-    assert (a.leader, a.shared) == (a, False)
+    assert (a.gate_level, a.shared) == (a, False)
     assert bad.heard == [("alone", 80.0, NOON + 1)]
     assert fine.heard == [("released",)]
 
@@ -513,7 +513,7 @@ def test_an_application_that_failed_only_since_others_passed_stays() -> None:
     place.push(1)
     for number in range(RULE.failures):
         lanes[number % SEVERAL].send_and_get(FAILED)
-    assert (a.leader, a.is_parted) == (whole, False)
+    assert (a.gate_level, a.uses_own_gate) == (whole, False)
 
 
 def test_failures_of_an_application_that_parted_do_not_count_against_the_whole() -> None:
@@ -524,7 +524,7 @@ def test_failures_of_an_application_that_parted_do_not_count_against_the_whole()
     place.push(60)
     for _ in range(2 * RULE.failures):
         lanes[0].send_and_get(UNREACHABLE)
-    assert (whole.gate.phase, a.leader, a.shared) == (Phase.PACED, a, True)
+    assert (whole.gate.phase, a.gate_level, a.shared) == (Phase.PACED, a, True)
 
 
 def test_an_application_that_parted_stays_open_when_the_whole_disbands() -> None:
@@ -534,8 +534,8 @@ def test_an_application_that_parted_stays_open_when_the_whole_disbands() -> None
         lanes[number % SEVERAL].send_and_get(FAILED)
     pace = a.gate.pace
     overload(place, whole, [good])
-    assert (whole.shared, a.is_parted) == (False, False)
-    assert (a.leader, a.gate.pace) == (a, pace)
+    assert (whole.shared, a.uses_own_gate) == (False, False)
+    assert (a.gate_level, a.gate.pace) == (a, pace)
 
 
 def test_an_application_that_parted_belongs_to_the_whole_again_once_that_is_well() -> None:
@@ -544,7 +544,7 @@ def test_an_application_that_parted_belongs_to_the_whole_again_once_that_is_well
     for number in range(1, RULE.failures):
         lanes[number % SEVERAL].send_and_get(FAILED)
     drain(place, whole, [good])
-    assert (a.leader, a.is_parted, a.gate.phase) == (a, False, Phase.OPEN)
+    assert (a.gate_level, a.uses_own_gate, a.gate.phase) == (a, False, Phase.OPEN)
 
 
 def test_failures_of_an_application_that_never_came_back_say_nothing_about_the_pace() -> None:

@@ -1,4 +1,4 @@
-"""An origin: its lanes are on their own while it is well, and one when it is in trouble."""
+"""An origin: its lanes are on their own while it is healthy, and one when it is in trouble."""
 
 import asyncio
 from itertools import cycle
@@ -46,7 +46,7 @@ def all_answer(service: VirtualService, answer: Answer) -> None:
 
 
 def the_origin(service: VirtualService) -> Origin:
-    """The level of the only origin that its lanes go by, or would."""
+    """The level of the only origin whose gate its lanes use, or would use."""
     levels = list(service.dispatcher.origins)
     shared = [level for level in levels if level.shared]
     return shared[0] if shared else levels[0]
@@ -529,7 +529,7 @@ async def test_an_application_that_parted_is_probed_with_all_when_nobody_is_ther
         await asyncio.sleep(30)
         assert open_levels(service) == [""]
         whole, *groups = service.dispatcher.origins
-        assert all(group.leader is whole for group in groups)
+        assert all(group.gate_level is whole for group in groups)
         all_answer(service, OK)
         await asyncio.sleep(120)
         assert open_levels(service) == []
@@ -587,7 +587,7 @@ def test_deliveries_of_all_groups_wait_for_the_whole_but_not_those_of_lanes_on_t
     whole = place.make_whole(a, b)
     first[0].backlog, first[1].backlog, second[0].backlog = 5, 20, 100
     assert (a.waiting(), whole.waiting()) == (25, 125)
-    first[1].is_apart = True
+    first[1].uses_own_gate = True
     assert (a.waiting(), whole.waiting()) == (5, 105)
 
 
@@ -659,7 +659,7 @@ def test_a_lane_that_left_has_no_turn() -> None:
     place = Place()
     group, (leaving, staying) = place.group("a", 2, OPEN)
     for lane in (leaving, staying):
-        lane.is_well = False
+        lane.is_healthy = False
         lane.wait()
     group.leave(leaving.member)
     place.push(31)
@@ -674,7 +674,7 @@ def test_a_group_that_a_whole_in_trouble_adopts_goes_by_the_whole() -> None:
     whole = place.make_whole(pace=OPEN)
     group, (lane,) = place.group("a", 1)
     whole.adopt(group)
-    assert (group.whole, group.leader) == (whole, whole)
+    assert (group.whole, group.gate_level) == (whole, whole)
     assert lane.heard == [("shared",)]
 
 
@@ -682,7 +682,7 @@ def test_a_group_that_a_healthy_whole_adopts_goes_by_itself() -> None:
     place = Place()
     group, (lane,) = place.group("a", 1)
     whole = place.make_whole(group)
-    assert (group.whole, group.leader) == (whole, group)
+    assert (group.whole, group.gate_level) == (whole, group)
     assert lane.heard == []
 
 
@@ -691,14 +691,14 @@ def test_a_group_that_is_disowned_belongs_to_no_whole() -> None:
     group, _ = place.group("a", 1)
     whole = place.make_whole(group, pace=OPEN)
     whole.disown(group)
-    assert (group.whole, group.leader) == (None, group)
+    assert (group.whole, group.gate_level) == (None, group)
     assert not whole.groups
 
 
 def test_a_group_that_its_whole_takes_over_closes_its_own_gate_and_says_so() -> None:
     place = Place()
     group, (lane,) = place.group("a", 1, OPEN)
-    lane.is_well = False
+    lane.is_healthy = False
     lane.wait()
     whole = place.make_whole(group, pace=OPEN)
     assert (group.shared, whole.shared) == (False, True)
@@ -720,7 +720,7 @@ def test_a_healthy_group_that_its_whole_takes_over_has_nothing_to_write() -> Non
 def test_at_an_open_gate_a_lane_that_failed_waits_and_one_that_is_well_goes_at_once() -> None:
     place = Place()
     _, (failing, well) = place.group("a", 2, OPEN)
-    failing.is_well = False
+    failing.is_healthy = False
     failing.wait()
     assert place.sent == []
     well.wait()
@@ -730,7 +730,7 @@ def test_at_an_open_gate_a_lane_that_failed_waits_and_one_that_is_well_goes_at_o
 def test_at_an_origin_that_refuses_several_one_that_it_did_not_refuse_goes_at_once() -> None:
     place = Place()
     _, (*refused, failing) = place.group("a", SEVERAL + 1, OPEN)
-    failing.is_well = False
+    failing.is_healthy = False
     for lane in refused:
         lane.send_and_get(REFUSED)
     sent = len(place.sent)
@@ -756,7 +756,7 @@ def test_at_a_paced_whole_lanes_in_doubt_of_an_application_send_one_by_one(
     if has_passed:
         group.passed(place.now)
     for lane in lanes:
-        lane.is_well = False
+        lane.is_healthy = False
         lane.failed_at = place.now if has_failed else NOON - 100
         lane.wait()
     place.push(1)
@@ -777,7 +777,7 @@ def test_a_lane_that_hangs_takes_no_room_from_the_others(level: str) -> None:
     place.push(5)
     assert place.sent == full
     hangs.is_hanging, hangs.wants_more = True, False
-    group.leader.tick(place.now)
+    group.gate_level.tick(place.now)
     place.push(1)
     assert place.sent[len(full) :].count(other.number) == 1
 
@@ -786,7 +786,7 @@ def test_at_a_paced_group_all_lanes_send_side_by_side() -> None:
     place = Place()
     _, lanes = place.group("a", 2, PACED)
     for lane in lanes:
-        lane.is_well = False
+        lane.is_healthy = False
         lane.wait()
     place.push(1)
     assert len(place.sent) == 2
@@ -798,13 +798,13 @@ def test_an_answer_that_a_gate_does_not_count_gives_the_turn_to_the_next(level: 
     group, (first, second) = place.group("a", 2, OPEN if level == "group" else Pace())
     place.make_whole(group, pace=OPEN if level == "whole" else Pace())
     for lane in (first, second):
-        lane.is_well = False
+        lane.is_healthy = False
         lane.wait()
     place.push(31)
     assert place.sent == [first.number]
     place.push(3600)
-    group.leader.gate.lost()
-    group.leader.serve()
+    group.gate_level.gate.lost()
+    group.gate_level.serve()
     assert place.sent == [first.number, second.number]
 
 
@@ -889,7 +889,7 @@ def test_a_probe_that_passes_has_all_lanes_drain_and_the_pace_watched() -> None:
     place = Place()
     group, lanes = place.group("a", 2, OPEN)
     place.work.ticking.clear()
-    lanes[0].is_well = lanes[1].is_well = False
+    lanes[0].is_healthy = lanes[1].is_healthy = False
     lanes[0].send_and_get(TAKEN)
     assert group.gate.phase is Phase.PACED
     assert [lane.heard for lane in lanes] == 2 * [[(Phase.PACED,)]]
@@ -909,7 +909,7 @@ def test_an_origin_whose_backlog_is_gone_leaves_its_lanes_to_themselves() -> Non
     (a, first), (b, second) = place.group("a", 1), place.group("b", 1)
     whole = place.make_whole(a, b, pace=PACED)
     drain(place, whole, [*first, *second])
-    assert (a.leader, b.leader) == (a, b)
+    assert (a.gate_level, b.gate_level) == (a, b)
     assert first[0].heard[-1] == second[0].heard[-1] == (Phase.CLOSED,)
     assert whole.is_changed
 
@@ -968,7 +968,7 @@ def test_lanes_that_fail_together_at_a_pace_are_down_together_again() -> None:
 def test_a_lane_that_fails_alone_at_a_pace_is_down_alone() -> None:
     place = Place()
     group, (bad, apart, good) = place.group("a", 3, PACED)
-    good.is_well = False
+    good.is_healthy = False
     overload(place, group, [bad])
     assert group.gate.phase is Phase.CLOSED
     ((told, capacity, since),) = bad.heard
@@ -981,7 +981,7 @@ def test_a_lane_that_fails_alone_at_a_pace_is_down_alone() -> None:
 def test_a_lane_that_went_apart_is_not_opened_when_its_group_disbands() -> None:
     place = Place()
     group, (bad, *_) = place.group("a", 3, PACED)
-    bad.is_apart = True
+    bad.uses_own_gate = True
     overload(place, group, [bad])
     assert bad.heard == [("released",)]
 
@@ -1000,7 +1000,7 @@ def test_nobody_has_a_turn_at_a_gate_that_disbanded() -> None:
     place = Place()
     group, (bad, waiting, _) = place.group("a", 3, PACED)
     group.gate.in_flight = 100
-    waiting.is_well = False
+    waiting.is_healthy = False
     waiting.wait()
     overload(place, group, [bad])
     group.gate.in_flight = 0
@@ -1017,7 +1017,7 @@ def test_a_group_at_a_pace_that_cannot_connect_any_more_opens_the_whole() -> Non
         lanes[0].send_and_get(UNREACHABLE)
         group.tick(place.now)
     (whole,) = place.wholes
-    assert (whole.gate.phase, group.leader, group.shared) == (Phase.OPEN, whole, False)
+    assert (whole.gate.phase, group.gate_level, group.shared) == (Phase.OPEN, whole, False)
     assert lanes[0].heard == [("shared",)]
 
 
@@ -1029,7 +1029,7 @@ def test_a_whole_of_which_one_lane_fails_disbands() -> None:
         lane.heard.clear()
     overload(place, whole, [bad])
     assert (whole.shared, a.shared, b.shared) == (False, False, False)
-    assert (a.leader, b.leader) == (a, b)
+    assert (a.gate_level, b.gate_level) == (a, b)
     assert bad.heard[0][0] == "alone"
     assert bad.heard[0][1] is not None
     assert fine.heard == other.heard == [("released",)]
@@ -1067,7 +1067,7 @@ def a_shared_whole(place: Place, pace: Pace, **workers: int) -> tuple[Origin, Fa
     group = place.level("a")
     whole.adopt(group)
     (lane,) = place.lanes(group, 1)
-    lane.is_well = False
+    lane.is_healthy = False
     return whole, lane
 
 
@@ -1104,7 +1104,7 @@ def test_a_whole_that_comes_back_drains_with_its_share_of_the_pace() -> None:
 def test_the_time_of_the_next_probe_is_taken_over_from_another_worker() -> None:
     place = Place()
     group, (failing, well) = place.group("a", 2, OPEN)
-    failing.is_well = False
+    failing.is_healthy = False
     failing.wait()
     well.wait()
     group.gate.lost()

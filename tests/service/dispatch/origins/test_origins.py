@@ -122,7 +122,7 @@ async def test_a_lane_that_is_taken_up_joins_what_is_open_for_it_on_record() -> 
         await service.add(50)
         await asyncio.sleep(60)
         whole, group = levels(service)
-        assert (whole.shared, group.leader is whole) == (True, True)
+        assert (whole.shared, group.gate_level is whole) == (True, True)
         assert len(service.sender.sent) == 1  # it was asked first: it did not fail before
 
 
@@ -153,7 +153,7 @@ async def test_a_whole_that_another_worker_opened_takes_over_the_group_that_was_
         whole, first, second = levels(service)
         assert first is group
         assert (whole.shared, group.shared) == (True, False)
-        assert group.leader is second.leader is whole
+        assert group.gate_level is second.gate_level is whole
 
 
 @virtually
@@ -188,7 +188,7 @@ async def test_a_record_is_read_once_for_all_applications_of_an_origin_and_not_a
         whole, *groups = levels(service)
         assert (whole.place, whole.shared) == (AT, True)
         assert [group.application for group in groups] == ["app_a", "app_b"]
-        assert all(group.leader is whole for group in groups)
+        assert all(group.gate_level is whole for group in groups)
         calls = between.shaky.calls
         await origins.read(wanted)
         assert (between.shaky.calls, levels(service)) == (calls, [whole, *groups])

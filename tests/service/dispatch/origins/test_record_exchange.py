@@ -43,7 +43,7 @@ async def a_whole(service: VirtualService, answer: Answer = DOWN, waiting: int =
 
 
 async def goes_down(service: VirtualService, theirs: Pace) -> Origin:
-    """An origin that is well at first, and goes down when another worker has written a record."""
+    """An origin that is healthy at first, and goes down when another worker has written a record."""
     for path in ("/0", "/1"):
         await service.add_endpoint("gw.example", path=path)
     await service.add()
@@ -301,7 +301,7 @@ class Workplace(Place):
         whole, group = self.level(pace=pace, record=record, at=at), self.level("a", at=at)
         whole.adopt(group)
         (lane,) = self.lanes(group, 1)
-        lane.is_well = False
+        lane.is_healthy = False
         self.store.records[at] = text
         self.exchange.watch(whole)
         return whole, lane
@@ -625,7 +625,7 @@ async def test_a_backlog_that_drains_here_does_not_follow_other_workers(pace: Pa
 async def test_an_early_probe_is_claimed_again_if_another_worker_wrote_but_did_not_probe() -> None:
     place = Workplace()
     whole, lane = place.whole_of(OPEN, ours(OPEN))
-    lane.is_well = True
+    lane.is_healthy = True
     lane.wait()  # it goes first, so it asks for a probe at once
     assert whole.wants_probe
     late = OPEN.replace(probe_at=NOON + 500)
@@ -641,7 +641,7 @@ async def test_an_early_probe_is_claimed_again_if_another_worker_wrote_but_did_n
 async def test_an_early_probe_is_not_claimed_once_another_worker_has_probed() -> None:
     place = Workplace()
     whole, lane = place.whole_of(OPEN, ours(OPEN))
-    lane.is_well = True
+    lane.is_healthy = True
     lane.wait()
     place.other_writes(OPEN.replace(probe_at=NOON + 500, probes=1))
     await place.look()
@@ -654,7 +654,7 @@ async def test_an_early_probe_is_not_claimed_once_another_worker_has_probed() ->
 async def test_an_origin_comes_back_when_a_probe_of_another_worker_passed(pace: Pace) -> None:
     place = Workplace()
     whole, lane = place.whole_of(OPEN, ours(OPEN))
-    lane.is_well = True
+    lane.is_healthy = True
     lane.wait()
     place.other_writes(pace)
     await place.look()

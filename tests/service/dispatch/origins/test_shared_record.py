@@ -261,14 +261,14 @@ def test_a_record_is_outdated_if_it_says_too_little_of_a_worker(
 def test_a_worker_alone_has_all_of_the_pace(waiting: int) -> None:
     record, _, _ = a_record(me=5)
     gate = a_gate(PACED)
-    record.rescale(gate, waiting)
+    record.scale_gate_to_share(gate, waiting)
     assert gate.pace == PACED
 
 
 def test_two_workers_with_the_same_backlog_have_half_of_the_pace_each() -> None:
     record, _, _ = a_record(other=30)
     gate = a_gate(PACED)
-    record.rescale(gate, 30)
+    record.scale_gate_to_share(gate, 30)
     assert gate.pace.rate == pytest.approx(20)
 
 
@@ -276,7 +276,7 @@ def test_two_workers_with_the_same_backlog_have_half_of_the_pace_each() -> None:
 def test_half_of_the_pace_is_divided_by_what_waits(mine: int, share: float) -> None:
     record, _, _ = a_record(a=30, b=30, c=30)
     gate = a_gate(PACED)
-    record.rescale(gate, mine)
+    record.scale_gate_to_share(gate, mine)
     assert gate.pace.rate == pytest.approx(share * 40)
     assert gate.pace.goal == pytest.approx(share * 80)
     written = read_pace(record.next_text(gate, waiting=mine), now=NOON)
@@ -287,9 +287,9 @@ def test_half_of_the_pace_is_divided_by_what_waits(mine: int, share: float) -> N
 def test_an_origin_that_is_well_again_has_the_capacity_of_all_workers() -> None:
     record, _, _ = a_record(other=30)
     gate = a_gate(PACED)
-    record.rescale(gate, 30)
+    record.scale_gate_to_share(gate, 30)
     gate.close()
-    record.rescale(gate, 30)
+    record.scale_gate_to_share(gate, 30)
     assert gate.pace.capacity == pytest.approx(80)
 
 
@@ -310,7 +310,7 @@ def test_workers_that_are_dead_count_neither_as_sharers_nor_with_what_waited_the
 def test_a_probe_that_was_wanted_is_forgotten_when_the_gate_turns() -> None:
     record, _, _ = a_record()
     record.may_probe(OPEN, first=False, serve=never)
-    record.rescale(a_gate(PACED), 5)
+    record.scale_gate_to_share(a_gate(PACED), 5)
     assert not record.wants_probe
 
 

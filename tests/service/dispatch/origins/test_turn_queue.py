@@ -1,4 +1,4 @@
-"""Whose turn it is at a shared gate: applications take turns, and lanes that are well go first."""
+"""Whose turn it is at a shared gate: applications take turns, and healthy lanes go first."""
 
 import math
 from collections.abc import Callable
@@ -67,8 +67,8 @@ class Stage:
             what()
         self.now = until
 
-    def lane(self, tenant: str, name: str = "", *, is_well: bool = False) -> "FakeLane":
-        return FakeLane(self, next(self._numbers), tenant, name or tenant, is_well=is_well)
+    def lane(self, tenant: str, name: str = "", *, is_healthy: bool = False) -> "FakeLane":
+        return FakeLane(self, next(self._numbers), tenant, name or tenant, is_healthy=is_healthy)
 
     def add(self, lane: "FakeLane", *, first: bool) -> None:
         self.queue.add(cast("Member", lane), first=first)
@@ -87,9 +87,9 @@ class Stage:
 class FakeLane:
     """As much of a member as the queue knows: it sends one for each turn."""
 
-    def __init__(self, stage: Stage, number: int, tenant: str, name: str, *, is_well: bool) -> None:
+    def __init__(self, stage: Stage, number: int, tenant: str, name: str, *, is_healthy: bool) -> None:
         self.stage, self.number, self.tenant, self.name = stage, number, tenant, name
-        self.is_well, self.in_flight = is_well, 0
+        self.is_healthy, self.in_flight = is_healthy, 0
 
     def take_turn(self) -> None:
         self.stage.sent.append(self.name)
@@ -100,9 +100,9 @@ class FakeLane:
 def test_applications_take_turns_and_so_do_the_lanes_of_each() -> None:
     stage = Stage(Phase.PACED, rate=1000.0)
     stage.push(0)
-    many = [stage.lane("a", f"a{number}", is_well=True) for number in range(3)]
+    many = [stage.lane("a", f"a{number}", is_healthy=True) for number in range(3)]
     stage.gate.in_flight = 10**6  # nothing may go yet
-    for lane in [*many, stage.lane("b", is_well=True), stage.lane("c", is_well=True)]:
+    for lane in [*many, stage.lane("b", is_healthy=True), stage.lane("c", is_healthy=True)]:
         stage.add(lane, first=True)
     stage.gate.in_flight = -(10**6)
     stage.queue.serve()
@@ -230,7 +230,7 @@ def test_at_a_paced_gate_the_first_and_those_in_doubt_take_turns() -> None:
     stage.push(1)
     stage.gate.in_flight = 10**6
     for number in range(3):
-        stage.add(stage.lane("a", f"well{number}", is_well=True), first=True)
+        stage.add(stage.lane("a", f"well{number}", is_healthy=True), first=True)
     for tenant in "bcd":
         stage.add(stage.lane(tenant), first=False)
     stage.gate.in_flight = -(10**6)
@@ -262,7 +262,7 @@ def test_of_all_in_doubt_few_requests_are_in_the_air_and_there_is_room_for_anoth
         stage.add(stage.lane(tenant), first=False)
     stage.push(5)
     assert len(stage.sent) == TRIALS < stage.gate.pace.room()
-    stage.add(stage.lane("well", is_well=True), first=True)
+    stage.add(stage.lane("well", is_healthy=True), first=True)
     stage.push(1)
     assert stage.sent[-1] == "well"
 
@@ -285,7 +285,7 @@ def test_lanes_that_left_the_gate_are_on_trial_no_more() -> None:
     for lane in lanes:
         stage.add(lane, first=False)
     stage.push(5)
-    for lane in lanes:  # they go by other gates now, and have requests in flight there
+    for lane in lanes:  # they use other gates now, and have requests in flight there
         stage.discard(lane)
         stage.gate.lost()
     stage.add(stage.lane("d"), first=False)
@@ -300,7 +300,7 @@ def test_one_in_doubt_that_passed_is_on_trial_no_more() -> None:
     stage.add(lane, first=False)
     stage.add(another, first=False)
     stage.push(1)
-    lane.is_well = True  # another request of it is in the air by then
+    lane.is_healthy = True  # another request of it is in the air by then
     stage.queue.serve()
     assert stage.sent == ["a", "a2"]
 
@@ -354,7 +354,7 @@ def test_a_paced_gate_asks_no_other_worker() -> None:
         raise NotImplementedError(first)
 
     stage.queue = TurnQueue(stage.gate, stage.context, may_probe)
-    stage.add(stage.lane("a", is_well=True), first=True)
+    stage.add(stage.lane("a", is_healthy=True), first=True)
     stage.push(1)
     assert stage.sent == ["a"]
 
@@ -414,7 +414,7 @@ def test_a_lane_that_is_well_goes_while_another_of_its_application_is_on_trial()
     stage = Stage(Phase.PACED, rate=10.0)
     stage.push(1)
     stage.add(stage.lane("a", "doubt"), first=False)
-    stage.add(stage.lane("a", "well", is_well=True), first=True)
+    stage.add(stage.lane("a", "well", is_healthy=True), first=True)
     stage.push(1)
     assert stage.sent == ["doubt", "well"]
 
@@ -425,7 +425,7 @@ def test_lanes_that_are_well_go_on_while_those_in_doubt_have_to_wait() -> None:
     for name in ("doubt", "waits"):
         stage.add(stage.lane("a", name), first=False)
     for tenant in ("well", "also well"):
-        stage.add(stage.lane(tenant, is_well=True), first=True)
+        stage.add(stage.lane(tenant, is_healthy=True), first=True)
     stage.push(5)
     assert stage.sent == ["doubt", "well", "also well"]
 
@@ -434,7 +434,7 @@ def test_a_lane_is_served_as_soon_as_the_pace_allows() -> None:
     stage = Stage(Phase.PACED, rate=10.0)
     stage.push(1)
     for tenant in "abc":
-        stage.add(stage.lane(tenant, is_well=True), first=True)
+        stage.add(stage.lane(tenant, is_healthy=True), first=True)
     stage.push(0.25)
     assert stage.sent == ["a", "b", "c"]
 
@@ -462,7 +462,7 @@ def test_there_is_one_timer_for_all_lanes_that_wait() -> None:
     place = Place()
     _, lanes = place.group("a", 5, OPEN)
     for lane in lanes:
-        lane.is_well = False
+        lane.is_healthy = False
         lane.wait()
     assert [timer.at for timer in live(place)] == [NOON + 30]
 
@@ -481,6 +481,6 @@ def test_no_timer_is_set_while_an_answer_must_come_first() -> None:
     place = Place()
     group, (lane,) = place.group("a", 1, OPEN)
     group.gate.sent(place.now, 1)
-    lane.is_well = False
+    lane.is_healthy = False
     lane.wait()
     assert not place.timers

@@ -1,4 +1,4 @@
-"""The limits that a lane goes by: its gate, its requests in flight, its rate and its retries.
+"""The limits of a lane: its gate, its requests in flight, its rate and its retries.
 
 A lane's gate is its own, or the one that it shares with other lanes of its origin (`LaneGates`).
 
@@ -23,46 +23,46 @@ from tarry.service.dispatch.origins.origin import Origin
 class LaneGates:
     """A lane's own gate, and the group of its application's lanes at the same origin."""
 
-    __slots__ = ("group", "is_apart", "own")
+    __slots__ = ("group", "own", "uses_own_gate")
 
     def __init__(self, own: Gate, group: Origin) -> None:
         self.own, self.group = own, group
-        self.is_apart = False
-        """Whether the lane goes by its own gate although its origin is in trouble: its attempts
+        self.uses_own_gate = False
+        """Whether the lane uses its own gate although its origin is in trouble: its attempts
         are refused, or fail, while those of others pass."""
 
     @property
     def shared(self) -> Gate:
-        """The gate of the origin. Its phase is closed while the origin is well."""
-        return self.group.leader.gate
+        """The gate of the origin. Its phase is closed while the origin is healthy."""
+        return self.group.gate_level.gate
 
     @property
     def current(self) -> Gate:
-        """The gate that the lane goes by now."""
-        shared = self.group.leader.gate
-        return self.own if shared.phase is CLOSED or self.is_apart else shared
+        """The gate that the lane uses now."""
+        shared = self.group.gate_level.gate
+        return self.own if shared.phase is CLOSED or self.uses_own_gate else shared
 
     @property
     def phase(self) -> Phase:
-        """The phase of the gate that the lane goes by now."""
+        """The phase of the gate that the lane uses now."""
         return self.current.phase
 
     def move(self, group: Origin) -> None:
         """Belong to another origin from now on."""
-        self.group, self.is_apart = group, False
+        self.group, self.uses_own_gate = group, False
 
-    def go_apart(self) -> None:
-        """Go by the lane's own gate, whatever the origin does."""
-        self.is_apart = True
+    def use_own_gate(self) -> None:
+        """Use the lane's own gate, whatever the origin does."""
+        self.uses_own_gate = True
 
-    def come_back(self) -> None:
-        """Go by the origin's gate again as long as that is shared."""
-        self.is_apart = False
+    def use_shared_gate(self) -> None:
+        """Use the origin's gate again as long as that is shared."""
+        self.uses_own_gate = False
 
     def join(self) -> bool:
         """Leave the pace to the origin; return whether the lane had a pace of its own."""
         had_its_own = self.own.phase is not CLOSED
-        self.is_apart = False
+        self.uses_own_gate = False
         self.own.close()
         return had_its_own
 
@@ -193,7 +193,7 @@ class Allowance:
         return min(self.most, self.trust) if phase is CLOSED else self.most
 
     def free_at(self, now: float, phase: Phase, together: int, *, fifo: bool) -> float:
-        """Return when the next request may go by these limits, without the gate's."""
+        """Return when the next request may be sent by these limits, without the gate's."""
         free_at = self.rate.free_at(now)
         if phase is CLOSED:
             if together > 1 and self._latency > SLOW:
@@ -206,7 +206,7 @@ class Allowance:
         return max(free_at, self.fifo_from) if fifo else free_at
 
     def spend_retry(self, now: float) -> bool:
-        """Return whether a retry may go by the retry budget, and count it if so."""
+        """Return whether the retry budget allows a retry, and count it if so."""
         slot = RETRY_RULE.slot(now)
         self._counted = RETRY_RULE.call(self._counted, self._sends, slot)
         self._sends = 0

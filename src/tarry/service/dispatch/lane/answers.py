@@ -130,7 +130,7 @@ def _report(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: floa
 
 def _report_success(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> None:
     """Report that the endpoint works, whether it accepted this message or not."""
-    gates, gate, leader = lane.gates, pending.gate, lane.gates.group.leader
+    gates, gate, level = lane.gates, pending.gate, lane.gates.group.gate_level
     epoch = _epoch(lane, pending, now)
     if judgement.verdict is ACCEPTED:
         lane.write(lane.record.accepted(gates.own.pace, now))
@@ -139,16 +139,16 @@ def _report_success(lane: Lane, pending: PendingAttempt, judgement: Judgement, n
         gates.group.add_success(lane.allowance.failures_in_a_row)
     took = now - pending.sent_at
     lane.allowance.passed(took)
-    is_alone = gate is gates.own and not leader.shared
+    is_alone = gate is gates.own and not level.shared
     if not is_alone:
         gates.group.reached()
         if _has_left(lane, pending):
             return
     gate.answered(passed=True, failures=0, epoch=epoch, took=took, asked=None, now=now)
     if is_alone:
-        leader.passed(now)
+        level.passed(now)
     elif gate is not gates.own:
-        evaluate_answer(leader, lane, judgement, now)
+        evaluate_answer(level, lane, judgement, now)
         return
     if gate.phase is OPEN:
         lane.tick(now)  # the ruling on this delivery depends on the gate's phase
@@ -186,10 +186,10 @@ def _report_failure(lane: Lane, pending: PendingAttempt, judgement: Judgement, n
         if failures:
             _own_gate_failed(lane, judgement, now)
     elif failures is None:
-        group.leader.serve()
+        group.gate_level.serve()
     else:
-        evaluate_answer(group.leader, lane, judgement, now)
-        _go_apart_if_alone(lane, judgement, now)
+        evaluate_answer(group.gate_level, lane, judgement, now)
+        _use_own_gate_if_alone(lane, judgement, now)
 
 
 def _has_left(lane: Lane, pending: PendingAttempt) -> bool:
@@ -217,13 +217,13 @@ def _report_to_gate(
     """Report to the gate through which the attempt was sent how many failures to count."""
     gate, group = pending.gate, lane.gates.group
     own = gate is lane.gates.own
-    spared = not own and spares(group.leader, lane)
+    spared = not own and spares(group.gate_level, lane)
     gate.answered(
         passed=False,
         failures=0 if spared else failures or 0,
         epoch=pending.epoch,
         took=now - pending.sent_at,
-        asked=judgement.asked if own or group.leader is group else None,
+        asked=judgement.asked if own or group.gate_level is group else None,
         now=now,
     )
 
@@ -231,18 +231,18 @@ def _report_to_gate(
 def _disable(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> None:
     """Disable the endpoint: it does not want any more messages."""
     lane.set_standing(Standing.DISABLED, "the receiver said so", now)
-    leader = lane.gates.group.leader
-    if pending.gate is leader.gate:  # the other lanes of the origin wait for this answer
+    level = lane.gates.group.gate_level
+    if pending.gate is level.gate:  # the other lanes of the origin wait for this answer
         pending.gate.lost()
-        count_refusal(leader, lane)
-        evaluate_answer(leader, lane, judgement, now)
+        count_refusal(level, lane)
+        evaluate_answer(level, lane, judgement, now)
     else:
         _count_for_no_gate(pending)
 
 
 def _failures(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> int | None:
     """Return how many failures the gate counts; None if they say nothing about the endpoint."""
-    gate, leader = pending.gate, lane.gates.group.leader
+    gate, level = pending.gate, lane.gates.group.gate_level
     failures = lane.blame.failed(
         pending.due,
         judgement.verdict,
@@ -253,8 +253,8 @@ def _failures(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: fl
         now=now,
     )
     refused = judgement.verdict is Verdict.REFUSED and failures is not None
-    if refused and gate is leader.gate:
-        count_refusal(leader, lane)  # the answers to other lanes show what this refusal means
+    if refused and gate is level.gate:
+        count_refusal(level, lane)  # the answers to other lanes show what this refusal means
     return failures
 
 
@@ -264,9 +264,9 @@ def _own_gate_failed(lane: Lane, judgement: Judgement, now: float) -> None:
     After the end of the lease, the failure says nothing about the origin. This worker may have been
     suspended until all its requests timed out, and another one may have the lane.
     """
-    gate, leader = lane.gates.own, lane.gates.group.leader
-    if not leader.shared and now < lane.held.until:
-        count_failure(leader, lane, unreachable=judgement.unreachable, now=now)
+    gate, level = lane.gates.own, lane.gates.group.gate_level
+    if not level.shared and now < lane.held.until:
+        count_failure(level, lane, unreachable=judgement.unreachable, now=now)
     completes_row = lane.allowance.failures_in_a_row == RULE.failures
     # An endpoint refuses nothing by chance, and does not fail by chance if it does not answer.
     if completes_row and not (lane.blame.refusals or lane.allowance.is_unanswered):
@@ -277,29 +277,29 @@ def _own_gate_failed(lane: Lane, judgement: Judgement, now: float) -> None:
         lane.work.tick(lane)
 
 
-def _go_apart_if_alone(lane: Lane, judgement: Judgement, now: float) -> None:
-    """Part the lane from its origin's paced gate if all its attempts fail, or all are refused.
+def _use_own_gate_if_alone(lane: Lane, judgement: Judgement, now: float) -> None:
+    """Have the lane leave its origin's paced gate if all its attempts fail, or all are refused.
 
     A failure may be due to the pace. `RULE.failures` are enough if the lane failed before the pace
     began and did not pass since. Otherwise, or if the endpoint asks for fewer requests, it takes
     `NO_OVERLOAD` failures: an overload would have let one of these attempts pass.
     """
-    gates, leader = lane.gates, lane.gates.group.leader
-    if gates.current is gates.own or leader.gate.phase is not Phase.PACED:
+    gates, level = lane.gates, lane.gates.group.gate_level
+    if gates.current is gates.own or level.gate.phase is not Phase.PACED:
         return
     refused = judgement.verdict is Verdict.REFUSED
     if (
         refused
-        and not leader.evidence.refuses(lane.number)
+        and not level.evidence.refuses(lane.number)
         and lane.blame.refusals >= RULE.failures
     ):
-        phases.go_apart(lane, now)
+        phases.use_own_gate(lane, now)
     failing_since = lane.record.failing_since
-    failed_before = judgement.verdict is Verdict.FAILED and failing_since < leader.gate.pace.begun
+    failed_before = judgement.verdict is Verdict.FAILED and failing_since < level.gate.pace.begun
     enough = RULE.failures if failed_before else NO_OVERLOAD
     down = lane.blame.failures >= enough and not refused
-    if down and leader.evidence.has_passed_since(failing_since):
-        phases.go_apart(lane, now, failing_since)
+    if down and level.evidence.has_passed_since(failing_since):
+        phases.use_own_gate(lane, now, failing_since)
 
 
 def _hold(lane: Lane, pending: PendingAttempt, until: float | None, now: float) -> None:
@@ -309,7 +309,7 @@ def _hold(lane: Lane, pending: PendingAttempt, until: float | None, now: float) 
     """
     if until is not None:
         group = lane.gates.group
-        if pending.gate is lane.gates.own or group.leader is group:  # not for other applications
+        if pending.gate is lane.gates.own or group.gate_level is group:  # not for other applications
             pending.gate.slow_down(pending.epoch, until - now, now)
         lane.gates.group.held(lane, until, now)
         if until > lane.gates.own.pace.held_until:

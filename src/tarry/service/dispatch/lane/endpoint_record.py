@@ -42,7 +42,7 @@ class EndpointRecord:
         self._recorded_at = self.accepted_at
 
     @property
-    def is_well(self) -> bool:
+    def is_healthy(self) -> bool:
         """Whether no attempt failed since the endpoint accepted a delivery, or ever."""
         return not self.known.failures
 

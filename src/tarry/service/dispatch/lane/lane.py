@@ -134,13 +134,13 @@ class Lane:
 
     @property
     def gate(self) -> Gate:
-        """Its own gate, whether it goes by that gate now or not."""
+        """Its own gate, whether it uses that gate now or not."""
         return self.gates.own
 
     @property
-    def is_apart(self) -> bool:
-        """Whether it goes by its own gate although its origin is in trouble."""
-        return self.gates.is_apart
+    def uses_own_gate(self) -> bool:
+        """Whether it uses its own gate although its origin is in trouble."""
+        return self.gates.uses_own_gate
 
     @property
     def refusals(self) -> int:
@@ -148,9 +148,9 @@ class Lane:
         return self.blame.refusals
 
     @property
-    def is_well(self) -> bool:
+    def is_healthy(self) -> bool:
         """Whether no attempt failed since the endpoint accepted a delivery, or ever."""
-        return self.record.is_well
+        return self.record.is_healthy
 
     @property
     def is_quiet(self) -> bool:
@@ -256,7 +256,7 @@ class Lane:
         self.context.slots.forget(self)
         self.context.unwritten.forget(self)
         self.gates.group.leave(self)
-        self.gates.come_back()
+        self.gates.use_shared_gate()
         self.tenant_rate.leave(self)
 
     # --- Sending --------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ class Lane:
         return self._driver.tick(self, now)
 
     def share_gate(self, now: float) -> None:
-        """Go by the gate of the origin, which is in trouble."""
+        """Use the gate of the origin, which is in trouble."""
         self._driver.share_gate(self, now)
 
     def origin_changed(self, phase: Phase, now: float) -> None:
@@ -330,7 +330,7 @@ class Lane:
         self._driver.open_alone(self, now, capacity, since)
 
     def release(self, now: float) -> None:
-        """Go by its own gate again, although deliveries may wait."""
+        """Use its own gate again, although deliveries may wait."""
         self._driver.release(self, now)
 
     def join_origin(self, now: float) -> None:

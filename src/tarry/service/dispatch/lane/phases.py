@@ -1,4 +1,4 @@
-"""What a lane does when the gate that it goes by changes its phase.
+"""What a lane does when the gate that it uses changes its phase.
 
 This is its own gate, or the gate that it shares with others of its origin while all of them fail.
 """
@@ -40,8 +40,8 @@ def _gate_moved(lane: Lane, now: float, *, failed: bool = True) -> None:
     """Save and enter the new phase of its own gate; `failed` says that the endpoint failed."""
     gate = lane.gates.own
     log.info("the lane of %s is %s; %d wait", lane.endpoint.id, gate.phase, lane.waiting())
-    if lane.gates.is_apart and gate.phase is Phase.PACED:  # it goes by the shared gate again
-        lane.gates.come_back()
+    if lane.gates.uses_own_gate and gate.phase is Phase.PACED:  # it uses the shared gate again
+        lane.gates.use_shared_gate()
         gate.close()
     lane.save(now)
     _enter(lane, lane.gates.phase, now, failed=failed)
@@ -50,7 +50,7 @@ def _gate_moved(lane: Lane, now: float, *, failed: bool = True) -> None:
 
 
 def _enter(lane: Lane, phase: Phase, now: float, *, failed: bool = True) -> None:
-    """Enter a phase of the gate that the lane goes by."""
+    """Enter a phase of the gate that the lane uses."""
     lane.blame.phase_changed(phase, failed=failed)
     refund(lane, now)
     if phase is Phase.OPEN:
@@ -64,36 +64,36 @@ def _enter(lane: Lane, phase: Phase, now: float, *, failed: bool = True) -> None
 
 
 def share_gate(lane: Lane, now: float) -> None:
-    """Go by the gate of the origin, which is in trouble."""
+    """Use the gate of the origin, which is in trouble."""
     lane.join_origin(now)
     _enter(lane, lane.gates.shared.phase, now)
 
 
 def origin_changed(lane: Lane, phase: Phase, now: float) -> None:
     """React to a new phase of the origin's gate."""
-    if not lane.gates.is_apart:
+    if not lane.gates.uses_own_gate:
         _enter(lane, phase, now)
     elif phase is Phase.OPEN:  # the origin is in trouble again: the lane shares its gate
         share_gate(lane, now)
     else:
-        lane.gates.come_back()
+        lane.gates.use_shared_gate()
 
 
 def open_alone(
     lane: Lane, now: float, capacity: float | None = None, since: float | None = None
 ) -> None:
     """Open the lane's own gate: the trouble is this lane's, not its origin's."""
-    if lane.gates.own.phase is not Phase.OPEN:  # that of a lane that was apart is open already
+    if lane.gates.own.phase is not Phase.OPEN:  # it may have used its own gate, which is open then
         lane.gates.own.open(now, max(1, lane.waiting()), capacity, since)
     _gate_moved(lane, now)
 
 
-def go_apart(lane: Lane, now: float, since: float | None = None) -> None:
-    """Open the lane's own gate and go by it, while the other lanes share the origin's gate.
+def use_own_gate(lane: Lane, now: float, since: float | None = None) -> None:
+    """Open the lane's own gate and use it, while the other lanes share the origin's gate.
 
     The outage starts now, or at the earlier time `since`.
     """
-    lane.gates.go_apart()
+    lane.gates.use_own_gate()
     open_alone(lane, now, since=since)
 
 
@@ -110,9 +110,9 @@ def probe(lane: Lane, now: float) -> None:
 
 
 def release(lane: Lane, now: float) -> None:
-    """Go by the lane's own gate again, although deliveries may wait."""
-    if lane.gates.is_apart:
-        lane.gates.come_back()
+    """Use the lane's own gate again, although deliveries may wait."""
+    if lane.gates.uses_own_gate:
+        lane.gates.use_shared_gate()
         return
     pace_backlog(lane, now)
     if lane.gates.own.phase is Phase.CLOSED:

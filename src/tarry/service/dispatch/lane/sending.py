@@ -50,8 +50,8 @@ def pump_at(lane: Lane, now: float) -> None:
     if gate.phase is PACED:  # read again the rows that were left behind, before later ones
         lane.backlog.buffer.rewind_if_left_behind(PACED)
     if gate is not gates.own:
-        if _has_rows(lane, gate, now):
-            gates.group.leader.queue(lane)
+        if _prepare_rows(lane, gate, now):
+            gates.group.gate_level.queue(lane)
         return
     for _ in range(BURST):
         if not _send_next(lane, gate, now):
@@ -79,7 +79,7 @@ def _send_next(lane: Lane, gate: Gate, now: float) -> bool:
     if free_at > now:
         lane.context.alarms.set(lane, free_at)
         return False
-    if not _has_rows(lane, gate, now) or not _take_slots(lane, now):
+    if not _prepare_rows(lane, gate, now) or not _take_slots(lane, now):
         return False
     due = lane.backlog.buffer.next(now, gate.phase)
     if due is None:
@@ -126,7 +126,7 @@ def next_send_at(lane: Lane, gate: Gate, now: float) -> float:
     )
 
 
-def _has_rows(lane: Lane, gate: Gate, now: float) -> bool:
+def _prepare_rows(lane: Lane, gate: Gate, now: float) -> bool:
     """Return whether a row is at hand; ask for more rows before they run out."""
     backlog = lane.backlog
     at_hand = backlog.buffer.at_hand(now)
@@ -154,7 +154,7 @@ def _runs_low(lane: Lane, gate: Gate, at_hand: int, now: float) -> bool:
 
 
 def room(lane: Lane, gate: Gate) -> int:
-    """Return how many rows it makes sense to have at hand while the lane goes by this gate."""
+    """Return how many rows it makes sense to have at hand while the lane uses this gate."""
     phase, allowance = gate.phase, lane.allowance
     if phase is OPEN:
         return 1  # for a probe: thousands of lanes may wait for the time of theirs
@@ -219,7 +219,7 @@ def _begin(lane: Lane, due: Due, payload: bytes, gate: Gate, now: float) -> None
     probe = gate.phase is OPEN
     context.counters.count_sent(probe=probe)
     # Only probes need the number of waiting deliveries: counting a large origin takes time.
-    whole = lane if gate is lane.gates.own else lane.gates.group.leader
+    whole = lane if gate is lane.gates.own else lane.gates.group.gate_level
     epoch = gate.sent(now, max(1, whole.waiting()) if probe else 1)
     lane.allowance.sent(now)
     lane.tenant_rate.sent(now)
@@ -247,5 +247,5 @@ def _begin(lane: Lane, due: Due, payload: bytes, gate: Gate, now: float) -> None
 
 
 def _pending(lane: Lane, due: Due, gate: Gate, epoch: int, now: float) -> PendingAttempt:
-    origin = lane.gates.group.leader
+    origin = lane.gates.group.gate_level
     return PendingAttempt(lane, due, gate, origin, epoch, now, lane.config, lane.endpoint.url)

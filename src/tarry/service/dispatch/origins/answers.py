@@ -1,4 +1,4 @@
-"""How an origin handles the answers to its lanes: they may open a gate, or part a group from it.
+"""How an origin handles the answers to its lanes: they may open a gate, or make a group use its own.
 
 A success drops all evidence: see `Origin.passed`.
 """
@@ -13,15 +13,15 @@ from tarry.service.dispatch.outcomes.judge import Judgement
 
 
 def count_failure(group: Origin, lane: Member, *, unreachable: bool, now: float) -> None:
-    """Count a failure of a lane of this group that goes by its own gate."""
+    """Count a failure of a lane of this group that uses its own gate."""
     if group.whole is not None:
         _count_at(group.whole, lane, lane.gate, unreachable=unreachable, now=now)
-    if len(group.lanes) > 1 and group.leader is group:
+    if len(group.lanes) > 1 and group.gate_level is group:
         _count_at(group, lane, lane.gate, unreachable=unreachable, now=now)
 
 
 def _count_at(origin: Origin, lane: Member, gate: Gate, *, unreachable: bool, now: float) -> None:
-    """Count a failure of a lane that goes by another `gate`, and open this one if it is down.
+    """Count a failure of a lane that uses another `gate`, and open this one if it is down.
 
     A gate that was open before another lane passed is no evidence, and a failure by chance is none
     either.
@@ -64,7 +64,7 @@ def _failed(origin: Origin, group: Origin, lane: Member, *, unreachable: bool, n
         group.evidence.add_failure(lane, unreachable=unreachable, now=now)
         alone = group.evidence.fails_alone(origin.evidence.passed_at)
         if origin.gate.phase is PACED and alone:
-            origin.let_part(group, now)
+            origin.let_group_use_own_gate(group, now)
     elif group.whole is not None:
         _count_at(group.whole, lane, group.gate, unreachable=unreachable, now=now)
     elif group.gate.phase is OPEN:
@@ -78,7 +78,7 @@ def _refused_all(origin: Origin, group: Origin, now: float) -> None:
     if origin.evidence.is_down(now):
         origin.open(now)
     elif origin is not group and group.evidence.is_down(now):
-        origin.let_part(group, now)
+        origin.let_group_use_own_gate(group, now)
 
 
 def count_refusal(origin: Origin, lane: Member) -> None:

@@ -26,7 +26,7 @@ class Member(Protocol):
         """How many requests are in flight."""
 
     @property
-    def is_well(self) -> bool:
+    def is_healthy(self) -> bool:
         """Whether no attempt failed since the endpoint accepted a delivery, or ever."""
 
     @property
@@ -34,8 +34,8 @@ class Member(Protocol):
         """Whether it may send at all: its endpoint is enabled, and its worker keeps it."""
 
     @property
-    def is_apart(self) -> bool:
-        """Whether it goes by its own gate although its origin is in trouble."""
+    def uses_own_gate(self) -> bool:
+        """Whether it uses its own gate although its origin is in trouble."""
 
     @property
     def refusals(self) -> int:
@@ -54,7 +54,7 @@ class Member(Protocol):
         """Send one delivery, if it has any to send: it is its turn at the shared gate."""
 
     def share_gate(self, now: float) -> None:
-        """Go by the gate of the origin, which is in trouble."""
+        """Use the gate of the origin, which is in trouble."""
 
     def origin_changed(self, phase: Phase, now: float) -> None:
         """React to a new phase of the origin's gate."""
@@ -65,4 +65,4 @@ class Member(Protocol):
         """Open its own gate: the trouble is this lane's."""
 
     def release(self, now: float) -> None:
-        """Go by its own gate again, although deliveries may wait."""
+        """Use its own gate again, although deliveries may wait."""

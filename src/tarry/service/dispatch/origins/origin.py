@@ -6,12 +6,12 @@ groups of all applications there. Healthy lanes share nothing.
 - A group opens when several lanes of its application fail and none passes. A dead gateway with
   2,000 endpoints is then probed as one, and recovers as one. Other applications do not notice.
 - The whole opens when lanes of several applications fail and none of any application passes, or
-  when attempts cannot connect. All lanes of the origin then go by the whole's gate, and the gates
-  of the groups are closed.
+  when attempts cannot connect. All lanes of the origin then use the whole's gate, and the gates of
+  the groups are closed.
 
 A refusal (a revoked token, a missing page) counts against its own endpoint until several endpoints
-are refused. An application that keeps failing while others pass leaves the whole, and goes by its
-group again.
+are refused. An application that keeps failing while others pass leaves the whole: it uses the gate
+of its group again.
 """
 
 import logging
@@ -34,8 +34,8 @@ log = logging.getLogger("tarry.service")
 
 HELD_FOR_ALL = 60.0
 """For how many seconds 429s to several applications hold up others at the same host, at most."""
-_WELL = Gate(Pace(), float)
-"""The shared gate of all origins that were never in trouble: no lane goes by it."""
+_HEALTHY = Gate(Pace(), float)
+"""The shared gate of all origins that were never in trouble: no lane uses it."""
 
 
 class Origin:
@@ -47,8 +47,8 @@ class Origin:
 
     __slots__ = (
         *("_context", "_counted", "_make_whole", "_queue", "_work", "application", "evidence"),
-        *("gate", "groups", "is_changed", "is_parted", "lanes", "leader", "place", "record"),
-        "whole",
+        *("gate", "gate_level", "groups", "is_changed", "lanes", "place", "record"),
+        *("uses_own_gate", "whole"),
     )
 
     def __init__(  # noqa: PLR0913  the parts that an origin connects
@@ -65,21 +65,21 @@ class Origin:
         self.place = place
         self.application = intern(application)  # the same text as that of its lanes
         self._context, self._work = context, work
-        self.gate = _WELL if pace == Pace() else Gate(pace, context.draw)
+        self.gate = _HEALTHY if pace == Pace() else Gate(pace, context.draw)
         self.lanes: Mapping[int, Member] = NOTHING
         """The lanes of a group, mostly one."""
         self.groups: dict[str, Origin] = NOTHING if application else {}
         """The groups of a whole, by application."""
         self.whole: Origin | None = None
         """The whole of a group, if there is one."""
-        self.leader = self
-        """The level by which the lanes of this group go while it is shared: itself or its whole."""
+        self.gate_level = self
+        """The level whose gate the lanes of this group share: the group itself or its whole."""
         self.record = record
         """The record of a whole, which all workers share. A group's lanes are all at this worker.
         """
         self._make_whole = make_whole
-        self.is_parted = False
-        """Whether this group goes by its own gate although its whole is shared."""
+        self.uses_own_gate = False
+        """Whether this group uses its own gate although its whole is shared."""
         self.is_changed = False
         """Whether its record in the store has to be written."""
         self._queue: TurnQueue | None = None
@@ -96,7 +96,7 @@ class Origin:
 
     @property
     def shared(self) -> bool:
-        """Whether its lanes go by its gate and not by their own."""
+        """Whether its lanes use its gate and not their own."""
         return self.gate.phase is not CLOSED
 
     def group_of(self, lane: Member) -> "Origin":
@@ -117,16 +117,16 @@ class Origin:
         if self.gate.phase is Phase.OPEN and now < counted_at + 1:
             return waiting
         waiting = sum(
-            lane.waiting() for lane in self._lanes() if not lane.is_apart and lane.is_at_work
+            lane.waiting() for lane in self._lanes() if not lane.uses_own_gate and lane.is_at_work
         )
         self._counted = (now, waiting)
         return waiting
 
     def _lanes(self) -> Iterator[Member]:
-        """Return the lanes that go by this gate while it is shared."""
+        """Return the lanes that use this gate while it is shared."""
         yield from self.lanes.values()
         for group in self.groups.values():
-            if not group.is_parted:
+            if not group.uses_own_gate:
                 yield from group.lanes.values()
 
     # --- Its lanes and groups -------------------------------------------------------------------
@@ -142,7 +142,7 @@ class Origin:
         """
         if self.lanes.get(lane.number) is lane:
             self.lanes = without_one(self.lanes, lane.number)
-        self.leader.discard(lane)
+        self.gate_level.discard(lane)
 
     def move_away(self, lane: Member) -> None:
         """Forget a lane of this group that moved to another origin.
@@ -151,8 +151,8 @@ class Origin:
         now, for `explain`.
         """
         self.leave(lane)
-        if lane.in_flight and self.leader.shared:
-            self.leader.mark_changed()
+        if lane.in_flight and self.gate_level.shared:
+            self.gate_level.mark_changed()
 
     def discard(self, lane: Member) -> None:
         """Remove a lane from the queue."""
@@ -174,7 +174,7 @@ class Origin:
     def belong_to(self, whole: "Origin | None") -> None:
         """Be a group of this whole from now on, or of none."""
         self.whole = whole
-        self.leader = self
+        self.gate_level = self
 
     # --- Whose turn it is -----------------------------------------------------------------------
 
@@ -191,14 +191,14 @@ class Origin:
 
         While the origin refuses several lanes, a lane that was not refused yet goes first as well.
         """
-        return lane.is_well or (self.evidence.refuses_all and not lane.refusals)
+        return lane.is_healthy or (self.evidence.refuses_all and not lane.refusals)
 
     def _is_past_doubt(self, lane: Member) -> bool:
         """Return whether a lane drains at the pace without doubt.
 
         At a whole, its application must have passed since the pace began.
         """
-        if self.application or lane.is_well:
+        if self.application or lane.is_healthy:
             return True
         begun = self.gate.pace.begun
         passed = self.group_of(lane).evidence.has_passed_since(begun)
@@ -300,29 +300,29 @@ class Origin:
     # --- Changes of its gate --------------------------------------------------------------------
 
     def open(self, now: float, capacity: float | None = None, since: float | None = None) -> None:
-        """Open this gate, and have all lanes of this level go by it."""
+        """Open this gate, and have all lanes of this level use it."""
         self._ensure_gate()
         self.gate.open(now, max(1, self.waiting()), capacity, since)
-        self._record_phase()
+        self._phase_entered()
         self.evidence.gate_opened()
         self._share(now)
 
     def _share(self, now: float) -> None:
-        """Tell all lanes that they go by this gate, which is open."""
+        """Have all lanes use this gate, which is open."""
         self._take_over(self.groups.values(), now)
         for lane in list(self.lanes.values()):
             lane.share_gate(now)
 
     def _take_over(self, groups: "Iterable[Origin]", now: float) -> None:
-        """Have the lanes of these groups go by this gate, and the groups' own gates closed."""
+        """Have the lanes of these groups use this gate, and close the groups' own gates."""
         for group in list(groups):
-            group.yield_to(self)
+            group.use_gate_of(self)
             for lane in list(group.lanes.values()):
                 lane.share_gate(now)
 
-    def yield_to(self, whole: "Origin") -> None:
-        """Leave the lanes of this group to its whole."""
-        self.leader, self.is_parted = whole, False
+    def use_gate_of(self, whole: "Origin") -> None:
+        """Have the lanes of this group use the gate of its whole."""
+        self.gate_level, self.uses_own_gate = whole, False
         self.evidence.reset_failures()
         self._close_queue()
         if self.shared:
@@ -350,7 +350,7 @@ class Origin:
                 self._disband(now)
             return
         lanes = list(self._lanes())
-        self._record_phase()
+        self._phase_entered()
         for group in self.groups.values():
             group.whole_changed(phase, now)
         if phase is Phase.OPEN:
@@ -368,45 +368,45 @@ class Origin:
         """React to a new phase of the whole that this group belongs to."""
         self.evidence.reset_failures()
         if phase is Phase.CLOSED:
-            self.is_parted = False
+            self.uses_own_gate = False
             self.evidence.assume_success(now)
-            self.leader = self
+            self.gate_level = self
 
     def _disband(self, now: float) -> None:
         """Close this gate: too few lanes fail. Those stay open on their own."""
         capacity, failing = self.gate.pace.capacity, self.evidence.failures.lanes
         self.gate.close()
-        self._record_phase()
+        self._phase_entered()
         self._close_queue()
         self._release(failing, now, capacity)
         for group in list(self.groups.values()):
             group.whole_disbanded(now, capacity)
 
-    def let_part(self, group: "Origin", now: float) -> None:
-        """Let a group leave this whole: it fails alone."""
+    def let_group_use_own_gate(self, group: "Origin", now: float) -> None:
+        """Let a group of this whole use its own gate: it fails alone."""
         log.info("the lanes of %s to %s fail alone", group.application, self.place)
         for lane in group.lanes.values():
             self.discard(lane)
         # It counts as down since before others passed, and so is no evidence against the whole.
-        group.part(now, self.gate.pace.capacity, self.evidence.passed_at)
+        group.use_own_gate(now, self.gate.pace.capacity, self.evidence.passed_at)
 
     def whole_disbanded(self, now: float, capacity: float | None) -> None:
-        """Go by this group again: its whole is not shared any more."""
-        if self.is_parted:
-            self.is_parted = False
+        """Use the gate of this group again: its whole is not shared any more."""
+        if self.uses_own_gate:
+            self.uses_own_gate = False
         else:
-            self._regain(now, capacity)
+            self._take_lanes_back(now, capacity)
 
-    def part(self, now: float, capacity: float | None, since: float) -> None:
-        """Leave the whole: this group fails alone, since before others passed."""
-        self.is_parted = True
-        self._regain(now, capacity, since)
+    def use_own_gate(self, now: float, capacity: float | None, since: float) -> None:
+        """Use the gate of this group: it fails alone, since before others passed."""
+        self.uses_own_gate = True
+        self._take_lanes_back(now, capacity, since)
 
-    def _regain(
+    def _take_lanes_back(
         self, now: float, capacity: float | None = None, since: float | None = None
     ) -> None:
-        """Have the lanes of this group go by it again; those that fail are open."""
-        self.leader = self
+        """Have the lanes of this group use its gate again, or their own; those that fail are open."""
+        self.gate_level = self
         failures = self.evidence.failures
         if failures.of_several_lanes:
             self.open(now, capacity, since)
@@ -420,19 +420,19 @@ class Origin:
         capacity: float | None = None,
         since: float | None = None,
     ) -> None:
-        """Leave the lanes of this group to their own gates; those that fail are open."""
+        """Have the lanes of this group use their own gates; those that fail are open."""
         self.evidence.assume_success(now)
         for lane in list(self.lanes.values()):
-            if lane.number in failing and not lane.is_apart:
+            if lane.number in failing and not lane.uses_own_gate:
                 lane.open_alone(now, capacity, since)
             else:
                 lane.release(now)
 
-    def _record_phase(self) -> None:
+    def _phase_entered(self) -> None:
         """Log and record the new phase, and count failures from here on."""
         self.evidence.reset_failures()
         if self.record is not None:
-            self.record.rescale(self.gate, self.waiting_here())
+            self.record.scale_gate_to_share(self.gate, self.waiting_here())
         if self._queue is not None:
             self._queue.phase_changed()
         lanes = sum(1 for _ in self._lanes())
@@ -487,5 +487,5 @@ class Origin:
 
     def _ensure_gate(self) -> None:
         """Get a gate of its own in place of the one that healthy origins share."""
-        if self.gate is _WELL:
+        if self.gate is _HEALTHY:
             self.gate = Gate(Pace(), self._context.draw)

@@ -68,7 +68,7 @@ class Origins:
         record = self._exchange.record()
         record.read(text)
         whole = self._make_whole(place, record.pace, record)
-        record.rescale(whole.gate, 0)
+        record.scale_gate_to_share(whole.gate, 0)
         self._exchange.watch(whole)
 
     def _make_whole(self, place: str, pace: Pace, record: SharedRecord | None = None) -> Origin:

@@ -103,8 +103,8 @@ class RecordExchange:
         self.watch(whole)
         if stored != text:
             self._take_in(whole, record, stored)
-            both_well = not whole.shared and record.pace.phase is Phase.CLOSED
-            if whole.gate.phase is Phase.PACED or both_well:
+            both_healthy = not whole.shared and record.pace.phase is Phase.CLOSED
+            if whole.gate.phase is Phase.PACED or both_healthy:
                 whole.mark_changed()
         elif record.written(text):
             whole.serve()
@@ -160,7 +160,7 @@ def _depends_on_others(whole: Origin) -> bool:
 def _is_to_write(origin: Origin) -> bool:
     """Return whether this worker may write the record of an origin.
 
-    If the origin is well here, the record is left to a worker that found it down. If this worker
+    If the origin is healthy here, the record is left to a worker that found it down. If this worker
     has no lanes there any more, it does not write that the origin is down: only the workers that
     have the lanes now know that.
     """

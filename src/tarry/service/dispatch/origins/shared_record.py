@@ -192,7 +192,7 @@ class SharedRecord:
             return known is not waiting
         return waiting > 2 * known + 100
 
-    def rescale(self, gate: Gate, waiting: int) -> None:
+    def scale_gate_to_share(self, gate: Gate, waiting: int) -> None:
         """Scale the gate to this worker's share while it is paced, and back when it is not.
 
         Half of the pace is divided evenly between workers, and half by how many deliveries wait.

@@ -78,7 +78,7 @@ class TurnQueue:
             self.serve()
 
     def discard(self, lane: Member) -> None:
-        """Take a lane out: it does not go by this gate any more, nor does its trial."""
+        """Take a lane out: neither the lane nor its trial uses this gate any more."""
         self._first.discard(lane.tenant, lane)
         self._others.discard(lane.tenant, lane)
         self._trials.pop(lane, None)
@@ -152,7 +152,7 @@ class TurnQueue:
         Each has one at a time, and few applications at once. They leave room for one request: if
         theirs hang, a lane that goes first can still send.
         """
-        trials = [lane for lane in self._trials if lane.in_flight and not lane.is_well]
+        trials = [lane for lane in self._trials if lane.in_flight and not lane.is_healthy]
         self._trials = dict.fromkeys(trials)
         return {lane.tenant for lane in trials}
 

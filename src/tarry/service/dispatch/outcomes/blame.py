@@ -108,7 +108,7 @@ class LaneBlame:
     def whose(
         self, due: Due, verdict: Verdict, *, phase: Phase, accepted_at: float, now: float
     ) -> Whose:
-        """Return whose failure it is, by the phase of the gate that the lane goes by now."""
+        """Return whose failure it is, by the phase of the gate that the lane uses now."""
         attempt = FailedAttempt(_TROUBLES[verdict], due.event_type, phase, now)
         return blame(RULE, self._facts(accepted_at), self._of(due), attempt).whose
 

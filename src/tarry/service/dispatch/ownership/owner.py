@@ -114,7 +114,7 @@ class Owner:
         now = self._context.now()
         for lane in lanes:
             lane.start_over()
-            if not lane.is_well or lane.gate.phase is not Phase.CLOSED:
+            if not lane.is_healthy or lane.gate.phase is not Phase.CLOSED:
                 lane.save(now)
         self._loader.origins.write_again()
         self._work.load([lane.number for lane in lanes])
