@@ -120,6 +120,10 @@ class Shards:
         shard.lanes[lane.number] = self._lanes[lane.number] = lane
         self.missing.pop(lane.number, None)
 
+    def set_missing(self, missing: dict[int, int]) -> None:
+        """Set the lanes that the watchdog did not find in memory, with their first ready rows."""
+        self.missing = missing
+
     def forget(self, lane: Lane) -> None:
         """Take a lane out of memory: it has nothing to do, or does not exist any more."""
         lane.leave()

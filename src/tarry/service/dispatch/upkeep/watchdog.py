@@ -53,7 +53,7 @@ class Watchdog:
         ready = await self._first_ready(await self._missing_lanes())
         before = self._shards.missing
         lost = {lane for lane, seq in ready.items() if before.get(lane) == seq}
-        self._shards.missing = {lane: seq for lane, seq in ready.items() if lane not in lost}
+        self._shards.set_missing({lane: seq for lane, seq in ready.items() if lane not in lost})
         for lane in sorted(lost):
             log.error("defect: lane %d had ready deliveries and was not loaded; it is now", lane)
             self._context.counters.count_stalled()
