@@ -4,11 +4,11 @@ import asyncio
 
 from tarry.core.pace import Phase
 from tarry.service.dispatch.lane.phases import (
-    use_own_gate,
     origin_changed,
     pace_backlog,
     probe,
     release,
+    use_own_gate,
 )
 from tarry.service.dispatch.limits.gate import RULE
 from tarry.service.explain import outlook
@@ -265,7 +265,10 @@ async def test_a_lane_that_its_origin_releases_sends_its_backlog_at_a_pace() -> 
         assert lane.waiting() == 2
         lane.gates.use_own_gate()
         release(lane, service.now())
-        assert (lane.uses_own_gate, lane.gate.phase) == (False, Phase.CLOSED)  # its gate was its own
+        assert (lane.uses_own_gate, lane.gate.phase) == (
+            False,
+            Phase.CLOSED,
+        )  # its gate was its own
         release(lane, service.now())
         assert lane.gate.phase is Phase.PACED
 

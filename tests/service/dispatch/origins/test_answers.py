@@ -440,7 +440,9 @@ def test_an_answer_gives_the_turn_to_the_next_lane_while_an_origin_drains() -> N
 # --- Applications that fail alone
 
 
-def use_own_gate(place: Place, lanes_of_a: int) -> "tuple[Origin, Origin, list[FakeLane], FakeLane]":
+def a_failing_group(
+    place: Place, lanes_of_a: int
+) -> "tuple[Origin, Origin, list[FakeLane], FakeLane]":
     """Make a whole that drains and an application that fails since before another one passed."""
     (a, lanes), (b, (good,)) = place.group("a", lanes_of_a), place.group("b", 1)
     whole = place.make_whole(a, b, pace=PACED)
@@ -453,9 +455,9 @@ def use_own_gate(place: Place, lanes_of_a: int) -> "tuple[Origin, Origin, list[F
     return whole, a, lanes, good
 
 
-def test_an_application_that_keeps_failing_while_others_pass_parts() -> None:
+def test_an_application_that_keeps_failing_while_others_pass_uses_its_own_gate() -> None:
     place = Place()
-    whole, a, lanes, good = part(place, SEVERAL)
+    whole, a, lanes, good = a_failing_group(place, SEVERAL)
     for number in range(1, RULE.failures):
         assert a.gate_level is whole
         lanes[number % SEVERAL].send_and_get(FAILED)
@@ -467,7 +469,7 @@ def test_an_application_that_keeps_failing_while_others_pass_parts() -> None:
     assert whole.waiting_here() == 1
 
 
-def test_failures_of_probes_do_not_count_towards_parting() -> None:
+def test_failures_of_probes_do_not_count_towards_using_an_own_gate() -> None:
     place = Place()
     (a, (bad,)), (b, (good,)) = place.group("a", 1), place.group("b", 1)
     whole = place.make_whole(a, b, pace=OPEN)
@@ -484,7 +486,7 @@ def test_failures_of_probes_do_not_count_towards_parting() -> None:
 
 def test_a_lane_that_fails_alone_of_its_application_parts_alone() -> None:
     place = Place()
-    _, a, (bad, fine), _ = part(place, 2)
+    _, a, (bad, fine), _ = a_failing_group(place, 2)
     for _ in range(RULE.failures - 1):
         bad.send_and_get(FAILED)
     assert (a.gate_level, a.shared) == (a, False)
@@ -494,7 +496,7 @@ def test_a_lane_that_fails_alone_of_its_application_parts_alone() -> None:
 
 def test_lanes_of_an_application_that_parted_have_no_turn_at_the_whole() -> None:
     place = Place()
-    whole, _, lanes, _ = part(place, SEVERAL)
+    whole, _, lanes, _ = a_failing_group(place, SEVERAL)
     whole.gate.in_flight += 100
     lanes[2].wait()
     for number in range(1, RULE.failures):
@@ -518,7 +520,7 @@ def test_an_application_that_failed_only_since_others_passed_stays() -> None:
 
 def test_failures_of_an_application_that_parted_do_not_count_against_the_whole() -> None:
     place = Place()
-    whole, a, lanes, _ = part(place, SEVERAL)
+    whole, a, lanes, _ = a_failing_group(place, SEVERAL)
     for number in range(1, RULE.failures):
         lanes[number % SEVERAL].send_and_get(FAILED)
     place.push(60)
@@ -529,7 +531,7 @@ def test_failures_of_an_application_that_parted_do_not_count_against_the_whole()
 
 def test_an_application_that_parted_stays_open_when_the_whole_disbands() -> None:
     place = Place()
-    whole, a, lanes, good = part(place, SEVERAL)
+    whole, a, lanes, good = a_failing_group(place, SEVERAL)
     for number in range(1, RULE.failures):
         lanes[number % SEVERAL].send_and_get(FAILED)
     pace = a.gate.pace
@@ -540,7 +542,7 @@ def test_an_application_that_parted_stays_open_when_the_whole_disbands() -> None
 
 def test_an_application_that_parted_belongs_to_the_whole_again_once_that_is_well() -> None:
     place = Place()
-    whole, a, lanes, good = part(place, SEVERAL)
+    whole, a, lanes, good = a_failing_group(place, SEVERAL)
     for number in range(1, RULE.failures):
         lanes[number % SEVERAL].send_and_get(FAILED)
     drain(place, whole, [good])

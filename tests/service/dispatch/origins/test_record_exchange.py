@@ -43,7 +43,7 @@ async def a_whole(service: VirtualService, answer: Answer = DOWN, waiting: int =
 
 
 async def goes_down(service: VirtualService, theirs: Pace) -> Origin:
-    """An origin that is healthy at first, and goes down when another worker has written a record."""
+    """A healthy origin, which goes down when another worker has written a record."""
     for path in ("/0", "/1"):
         await service.add_endpoint("gw.example", path=path)
     await service.add()

@@ -87,7 +87,9 @@ class Stage:
 class FakeLane:
     """As much of a member as the queue knows: it sends one for each turn."""
 
-    def __init__(self, stage: Stage, number: int, tenant: str, name: str, *, is_healthy: bool) -> None:
+    def __init__(
+        self, stage: Stage, number: int, tenant: str, name: str, *, is_healthy: bool
+    ) -> None:
         self.stage, self.number, self.tenant, self.name = stage, number, tenant, name
         self.is_healthy, self.in_flight = is_healthy, 0
 

@@ -288,11 +288,7 @@ def _use_own_gate_if_alone(lane: Lane, judgement: Judgement, now: float) -> None
     if gates.current is gates.own or level.gate.phase is not Phase.PACED:
         return
     refused = judgement.verdict is Verdict.REFUSED
-    if (
-        refused
-        and not level.evidence.refuses(lane.number)
-        and lane.blame.refusals >= RULE.failures
-    ):
+    if refused and not level.evidence.refuses(lane.number) and lane.blame.refusals >= RULE.failures:
         phases.use_own_gate(lane, now)
     failing_since = lane.record.failing_since
     failed_before = judgement.verdict is Verdict.FAILED and failing_since < level.gate.pace.begun
@@ -309,7 +305,9 @@ def _hold(lane: Lane, pending: PendingAttempt, until: float | None, now: float) 
     """
     if until is not None:
         group = lane.gates.group
-        if pending.gate is lane.gates.own or group.gate_level is group:  # not for other applications
+        if (
+            pending.gate is lane.gates.own or group.gate_level is group
+        ):  # not for other applications
             pending.gate.slow_down(pending.epoch, until - now, now)
         lane.gates.group.held(lane, until, now)
         if until > lane.gates.own.pace.held_until:

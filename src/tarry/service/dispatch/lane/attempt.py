@@ -145,8 +145,8 @@ class AnswerReceiver(Protocol):
 class PendingAttempt:
     """An attempt in flight: its delivery, gate, pace (`epoch`), start time and config.
 
-    `origin` is the level whose lanes wait for the answer if the gate is a shared one. The lane may use
-    another one by then, or may have left.
+    `origin` is the level whose lanes wait for the answer if the gate is a shared one. The lane may
+    use another one by then, or may have left.
     """
 
     __slots__ = ("config", "due", "epoch", "gate", "lane", "origin", "sent_at", "url")

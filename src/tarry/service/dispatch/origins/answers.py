@@ -1,4 +1,4 @@
-"""How an origin handles the answers to its lanes: they may open a gate, or make a group use its own.
+"""How an origin handles answers: they may open its gate, or make a group use its own gate.
 
 A success drops all evidence: see `Origin.passed`.
 """

@@ -405,7 +405,7 @@ class Origin:
     def _take_lanes_back(
         self, now: float, capacity: float | None = None, since: float | None = None
     ) -> None:
-        """Have the lanes of this group use its gate again, or their own; those that fail are open."""
+        """Have the lanes use the gate of this group again, or their own; failing ones open."""
         self.gate_level = self
         failures = self.evidence.failures
         if failures.of_several_lanes:
@@ -420,7 +420,7 @@ class Origin:
         capacity: float | None = None,
         since: float | None = None,
     ) -> None:
-        """Have the lanes of this group use their own gates; those that fail are open."""
+        """Have the lanes of this group use their own gates; failing ones open."""
         self.evidence.assume_success(now)
         for lane in list(self.lanes.values()):
             if lane.number in failing and not lane.uses_own_gate:
