@@ -4,6 +4,7 @@ from collections.abc import Container, Iterator
 from itertools import groupby, islice
 
 from tests.simulation.checker.facts import Facts, Violation
+from tests.simulation.checker.holds import TOO_MANY
 from tests.simulation.checker.kept import OPENS_AFTER, Chance
 from tests.simulation.checker.refusals import retries_of_unwanted_types
 from tests.simulation.log import Requested
@@ -17,6 +18,9 @@ PROBES = 20
 """How many probes there may be in ten minutes; a history is shorter."""
 FIRST_PROBES = 10
 """How many there may be at first; later one a second, up to that number."""
+THROTTLED = 20
+"""How many more there may be to an endpoint that answers 429 while others of its host are sent what
+waited: it may be asking only for a slower pace."""
 MORE = 6
 """How many more requests a new owner, or a change, may need to notice it again."""
 
@@ -113,6 +117,7 @@ def _probes(facts: Facts, endpoint: str, requests: list[Requested]) -> Iterator[
         outage = list(group)
         if is_down:
             longer = by_chance.row() - OPENS_AFTER
+            longer += THROTTLED * _is_throttled_beside_others(facts, outage)
             yield from islice(_too_many(facts, endpoint, outage, retries, longer), 1)
         for request in outage:
             by_chance.count(request, facts.answers.get(request.request))
@@ -130,6 +135,19 @@ def _too_many(
         if probes > allowed + _allowance(facts, endpoint, down_since, request.at):
             text = f"{endpoint} is down since {down_since:.3f} and was tried {probes} times"
             yield Violation(request.at, "too many probes", text)
+
+
+def _is_throttled_beside_others(facts: Facts, outage: list[Requested]) -> bool:
+    """Whether an endpoint answered 429 in an outage, and others of its host accepted requests."""
+    answers = [facts.answers[one.request] for one in outage if one.request in facts.answers]
+    return any(answer.status == TOO_MANY for answer in answers) and any(
+        outage[0].at <= answer.at <= outage[-1].at
+        for requests in facts.at_endpoint.values()
+        for other in requests
+        if other.host == outage[0].host
+        and (answer := facts.answers.get(other.request)) is not None
+        and answer.is_success
+    )
 
 
 def _allowance(facts: Facts, endpoint: str, since: float, until: float) -> int:

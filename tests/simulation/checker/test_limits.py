@@ -1,5 +1,7 @@
 """No more requests in a second, at a time, or while an endpoint is down than is allowed."""
 
+import pytest
+
 from tarry.service.model.delivery import State
 from tests.simulation.checker.hand_made import (
     HERE,
@@ -75,12 +77,12 @@ def test_no_more_are_on_their_way_at_a_time_than_allowed() -> None:
     assert check([added(concurrency=2), *burst(6, 0.1, took=0.25)]) == {"too many at a time"}
 
 
-def probes(count: int, apart: float = 1.0, took: float = 0.1) -> list[Entry]:
+def probes(count: int, apart: float = 1.0, took: float = 0.1, status: int = 500) -> list[Entry]:
     log: list[Entry] = [added(), accepted(0.5)]
     for number in range(count):
         at = 5.0 + apart * number
         log += [requested(at, number, number=number + 1, is_down=True)]
-        log.append(answered(at + took, number, 500))
+        log.append(answered(at + took, number, status))
     return [*log, requested(99, 99), answered(99.1, 99)]
 
 
@@ -106,6 +108,17 @@ def test_an_endpoint_that_hangs_is_known_to_be_down_when_a_request_has_timed_out
 def test_an_endpoint_is_known_to_be_down_by_the_first_answer_not_the_first_request() -> None:
     hanging: list[Entry] = [requested(4.9, 98, number=0, is_down=True), answered(19.9, 98, None)]
     assert "too many probes" in check([*hanging, *probes(60, apart=0.1, took=0.1)])
+
+
+@pytest.mark.parametrize(("status", "most"), [(429, 40), (500, 20)])
+def test_one_that_throttles_beside_others_of_its_host_is_tried_longer(
+    status: int, most: int
+) -> None:
+    others: list[Entry] = [accepted(0.5, TWO), requested(6.0, 98, TWO, endpoint="ep_beside")]
+    for count in (most, most + 10):
+        log = [*probes(count, status=status), *others, answered(6.1, 98)]
+        assert ("too many probes" in check(log)) == (count > most)
+    assert "too many probes" in check(probes(30, status=status))
 
 
 def refused(
