@@ -59,3 +59,14 @@ def test_too_much_is_left_alone() -> None:
     assert many is not None
     with pytest.raises(msgspec.DecodeError):
         msgspec.json.decode(many.text)
+
+
+@pytest.mark.parametrize("number", ["1.5", "-2e3", "0." + "3" * 5000, "1e-999", "123456789012.5"])
+def test_numbers_are_the_ones_that_python_reads(number: str) -> None:
+    assert decode(number.encode(), float) == json.loads(number)
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "1.e5"])
+def test_numbers_out_of_range_are_refused(number: str) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        decode(number.encode(), float)

@@ -1,3 +1,4 @@
+from threading import current_thread
 from typing import Any
 
 import msgspec
@@ -6,11 +7,16 @@ import pytest
 from tarry.service.api.http.problem import Invalid
 from tarry.service.api.resources.event_types.schema_weight import MOST_BYTES
 from tarry.service.api.resources.event_types.schemas import (
+    MOST_COMPILED_PATTERNS,
+    MOST_PATTERN_LENGTH,
+    MOST_PATTERNS,
+    ValidatorCache,
     check_payload,
     check_weight,
     example,
     newest,
     read_schemas,
+    validate,
 )
 
 
@@ -51,7 +57,7 @@ def test_a_schema_may_refer_to_itself_as_long_as_nothing_is_held_against_it() ->
         check_weight(stored)
     assert refused.value.place == ["body", "schemas", "1"]
     with pytest.raises(Invalid, match="it refers to itself"):
-        check_payload(schema.decode(), b"{}", ["body"])
+        validate(schema.decode(), b"{}", ["body"])
 
 
 def test_a_schema_that_is_checked_with_is_not_too_long() -> None:
@@ -64,25 +70,25 @@ def test_a_schema_that_is_checked_with_is_not_too_long() -> None:
 
 def test_older_drafts_are_the_usual_ones() -> None:
     schema = '{"properties": {"a": {"items": [{"type": "null"}]}}}'
-    check_payload(schema, b'{"a": [null, 1]}', ["body"])
+    validate(schema, b'{"a": [null, 1]}', ["body"])
     with pytest.raises(Invalid) as refused:
-        check_payload(schema, b'{"a": [1]}', ["body"])
+        validate(schema, b'{"a": [1]}', ["body"])
     assert refused.value.place == ["body", "a", "0"]
 
 
 def test_of_a_long_payload_it_is_not_said_where_it_does_not_fit() -> None:
     schema = '{"properties": {"a": {"items": {"type": "integer"}}}}'
     fits = msgspec.json.encode({"a": [1] * 30_000})
-    check_payload(schema, fits, ["body"])
+    validate(schema, fits, ["body"])
     with pytest.raises(Invalid, match="does not match its schema; it is too large") as refused:
-        check_payload(schema, fits.replace(b"1", b'"1"'), ["body"])
+        validate(schema, fits.replace(b"1", b'"1"'), ["body"])
     assert refused.value.place == ["body"]
 
 
 def test_a_payload_that_would_take_too_long_is_refused() -> None:
     schema = msgspec.json.encode({"enum": list(range(4000))}).decode()
     with pytest.raises(Invalid, match="at most 20000000 are allowed"):
-        check_payload(schema, msgspec.json.encode({"a": [1] * 6000}), ["body"])
+        validate(schema, msgspec.json.encode({"a": [1] * 6000}), ["body"])
 
 
 @pytest.mark.parametrize(
@@ -104,9 +110,9 @@ def test_the_newest_schema_is_the_one_of_the_highest_version(
 
 def test_numbers_that_look_alike_are_not_compared_without_end() -> None:
     payload = msgspec.json.encode({"a": [2**62 + number for number in range(2000)]})
-    check_payload('{"maxProperties": 9}', payload, ["body"])
+    validate('{"maxProperties": 9}', payload, ["body"])
     with pytest.raises(Invalid, match="steps; at most 20000000 are allowed"):
-        check_payload(r'{"properties": {"a": {"unique\u0049tems": true}}}', payload, ["body"])
+        validate(r'{"properties": {"a": {"unique\u0049tems": true}}}', payload, ["body"])
 
 
 @pytest.mark.parametrize("pattern", ["^((?=a)a+)+b$", r"^(a+)+\1b$", "((a{99}){99}){99}"])
@@ -117,16 +123,68 @@ def test_a_pattern_that_might_take_for_ever_is_not_checked_with(pattern: str) ->
     with pytest.raises(Invalid, match="uses look-around or is too large; use a simpler"):
         check_weight(text(_1=schema))
     with pytest.raises(Invalid, match="uses look-around"):
-        check_payload(msgspec.json.encode(schema).decode(), b"{}", ["body"])
+        validate(msgspec.json.encode(schema).decode(), b"{}", ["body"])
 
 
 def test_patterns_are_checked_with() -> None:
     schema = r'{"properties": {"a": {"pattern": "^[\\w.+-]+@[\\w-]+\\.[\\w.-]{1,64}$"}}}'
     check_weight(f'{{"1":{schema}}}')
-    check_payload(schema, b'{"a": "jane@example.com"}', ["body"])
+    validate(schema, b'{"a": "jane@example.com"}', ["body"])
     with pytest.raises(Invalid) as refused:
-        check_payload(schema, b'{"a": "jane"}', ["body"])
+        validate(schema, b'{"a": "jane"}', ["body"])
     assert refused.value.place == ["body", "a"]
+
+
+def with_patterns(number: int, of: str = "a") -> msgspec.Raw:
+    parts = [{"pattern": f"{of}{each}"} for each in range(number)]
+    return msgspec.Raw(msgspec.json.encode({"anyOf": parts}))
+
+
+def test_the_patterns_of_all_versions_are_limited_in_number_and_length() -> None:
+    read_schemas({"1": with_patterns(MOST_PATTERNS - 1), "2": with_patterns(1)})
+    detail = f"it has 2 patterns; all schemas of an event type may have at most {MOST_PATTERNS}"
+    with pytest.raises(Invalid, match=detail) as refused:
+        read_schemas({"1": with_patterns(MOST_PATTERNS - 1), "2": with_patterns(2)})
+    assert refused.value.place == ["body", "schemas", "2"]
+    longest = "a" * MOST_PATTERN_LENGTH
+    read_schemas({"1": msgspec.Raw(msgspec.json.encode({"pattern": longest}))})
+    detail = f"a pattern has {MOST_PATTERN_LENGTH + 1} characters; at most {MOST_PATTERN_LENGTH}"
+    for schema in (b'{"pattern": "%b"}', b'{"patternProperties": {"%b": {}}}'):
+        with pytest.raises(Invalid, match=detail):
+            read_schemas({"1": msgspec.Raw(schema % (longest + "b").encode())})
+
+
+def test_cached_validators_have_few_patterns_together() -> None:
+    cache = ValidatorCache()
+    schemas = [bytes(with_patterns(MOST_PATTERNS, of)).decode() for of in "abcdefg"]
+    for schema in schemas[:5]:
+        cache.get(schema)
+    cache.get(schemas[0])
+    assert MOST_COMPILED_PATTERNS == 5 * MOST_PATTERNS
+    cache.get(schemas[5])
+    assert [cache.known(schema) is not None for schema in schemas[:6]] == [
+        True, False, True, True, True, True,
+    ]  # fmt: skip
+
+
+@pytest.mark.anyio
+async def test_a_payload_with_little_work_is_checked_at_once_and_another_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads: list[str] = []
+    schema = '{"properties": {"at_once": {"type": "integer"}}}'
+
+    def record(schema: str, payload: bytes, path: list[str]) -> None:
+        threads.append(current_thread().name)
+        validate(schema, payload, path)
+
+    monkeypatch.setattr("tarry.service.api.resources.event_types.schemas.validate", record)
+    little, much = b'{"at_once": 1}', b'{"at_once": 1, "b": [%b1]}' % (b"1," * 50_000)
+    for payload in (little, little, much):
+        await check_payload(schema, payload, ["body"])
+    with pytest.raises(Invalid):
+        await check_payload(schema, b'{"at_once": "x"}', ["body"])
+    assert [name.startswith("tarry-long-work") for name in threads] == [True, False, True, False]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from tarry.errors import Conflict, NotFound
 from tarry.service.api.http.access import Need
+from tarry.service.api.http.off_loop import off_loop
 from tarry.service.api.http.operation import CREATED, Group, Reply
 from tarry.service.api.http.paging import OrderedQuery, Page, cut, page
 from tarry.service.api.http.problem import Invalid
@@ -50,13 +51,13 @@ class EventTypeUpdate(Struct, rename="camel", kw_only=True):
     group_name: Name | None = None
 
     def fields(self) -> dict[str, object]:
-        """Return all fields as they are stored."""
+        """Return all fields as they are stored, but the schemas as they came."""
         flags = [] if self.feature_flag is None else [self.feature_flag]
         values: dict[str, object] = {
             "description": self.description,
             "archived": self.archived or False,
             "deprecated": self.deprecated or False,
-            "schemas": None if self.schemas is None else read_schemas(self.schemas),
+            "schemas": self.schemas,
             "feature_flags": tuple(self.feature_flags or flags),
             "group": self.group_name,
         }
@@ -84,7 +85,7 @@ class EventTypePatch(Struct, rename="camel", kw_only=True):
     group_name: Name | UnsetType | None = UNSET
 
     def fields(self) -> dict[str, object]:
-        """Return the changed fields as they are stored."""
+        """Return the changed fields as they are stored, but the schemas as they came."""
         flags: object = UNSET if self.feature_flags is UNSET else tuple(self.feature_flags or ())
         if flags is UNSET and self.feature_flag is not UNSET:
             flags = () if self.feature_flag is None else (self.feature_flag,)
@@ -92,9 +93,7 @@ class EventTypePatch(Struct, rename="camel", kw_only=True):
             "description": self.description,
             "archived": self.archived,
             "deprecated": self.deprecated,
-            "schemas": read_schemas(self.schemas)
-            if isinstance(self.schemas, dict)
-            else self.schemas,
+            "schemas": self.schemas,
             "validates": False if self.validate_payload is None else self.validate_payload,
             "feature_flags": flags,
             "group": self.group_name,
@@ -147,7 +146,7 @@ async def list_event_types(call: Call, query: EventTypeQuery) -> Page[EventTypeO
 @group.post(LIST_PATH, needs=Need.CHANGE, status=CREATED)
 async def create(call: Call, body: EventTypeIn) -> EventTypeOut:
     """Create an event type, or replace an archived one."""
-    new = _new(call, body.name, body)
+    new = await _new(call, body.name, await _checked(body))
     try:
         await _added(call, new)
     except Conflict:
@@ -168,15 +167,13 @@ async def get(call: Call) -> EventTypeOut:
 @group.put(PATH, needs=Need.CHANGE, also=(CREATED,))
 async def update(call: Call, body: EventTypeUpdate) -> Reply[EventTypeOut]:
     """Replace an event type, or create it if it does not exist."""
-    name, fields = _name(call), body.fields()
+    name, fields = _name(call), await _checked(body)
 
     async def change_stored() -> EventTypeOut:
-        return event_type_out(
-            await _changed(call, name, lambda stored: _with_fields(stored, fields, call.now))
-        )
+        return event_type_out(await _with_changes(call, name, fields))
 
     async def create_new() -> EventTypeOut:
-        new = _new(call, name, body)
+        new = await _new(call, name, fields)
         await _added(call, new)
         return event_type_out(new)
 
@@ -186,10 +183,8 @@ async def update(call: Call, body: EventTypeUpdate) -> Reply[EventTypeOut]:
 @group.patch(PATH, needs=Need.CHANGE)
 async def patch(call: Call, body: EventTypePatch) -> EventTypeOut:
     """Change some fields of an event type."""
-    name, fields = call.name("event_type_name", KIND), body.fields()
-    return event_type_out(
-        await _changed(call, name, lambda stored: _with_fields(stored, fields, call.now))
-    )
+    name, fields = call.name("event_type_name", KIND), await _checked(body)
+    return event_type_out(await _with_changes(call, name, fields))
 
 
 @group.delete(PATH, needs=Need.CHANGE)
@@ -200,7 +195,7 @@ async def delete(call: Call, query: DeleteQuery) -> None:
         await call.hooks.store.delete(EventTypes(call.caller.environment), name, now=call.now)
         call.send_cache.forget_schema(call.caller.environment, name)
         return
-    await _changed(call, name, lambda stored: _with_fields(stored, {"archived": True}, call.now))
+    await _with_changes(call, name, {"archived": True})
 
 
 def event_type_out(event_type: EventType) -> EventTypeOut:
@@ -271,8 +266,16 @@ def _name(call: Call) -> str:
         raise Invalid(["path", "event_type_name"], detail) from error
 
 
-def _new(call: Call, name: str, body: EventTypeUpdate) -> EventType:
-    """Return a new event type with the body's fields."""
+async def _checked(body: EventTypeUpdate | EventTypePatch) -> dict[str, object]:
+    """Return the fields of a body as they are stored; Invalid if one is no schema."""
+    fields = body.fields()
+    if isinstance(body.schemas, dict):
+        fields["schemas"] = await off_loop(read_schemas, body.schemas)
+    return fields
+
+
+async def _new(call: Call, name: str, fields: dict[str, object]) -> EventType:
+    """Return a new event type with these fields."""
     new = EventType(
         environment=call.caller.environment,
         name=name,
@@ -280,7 +283,19 @@ def _new(call: Call, name: str, body: EventTypeUpdate) -> EventType:
         created_at=call.now,
         updated_at=call.now,
     )
-    return _with_fields(new, body.fields(), call.now)
+    return await off_loop(_with_fields, new, fields, call.now)
+
+
+async def _with_changes(call: Call, name: str, fields: dict[str, object]) -> EventType:
+    """Change these fields of an event type.
+
+    Its schemas are checked before the change too: that takes long, and during the change the
+    database could not write anything else. The second time their validators are cached.
+    """
+    if not fields.keys().isdisjoint(_CHECKED):
+        stored = await call.hooks.store.get(EventTypes(call.caller.environment), name)
+        await off_loop(_with_fields, stored, fields, call.now)
+    return await _changed(call, name, lambda stored: _with_fields(stored, fields, call.now))
 
 
 def _with_fields(stored: EventType, fields: dict[str, object], now: float) -> EventType:

@@ -181,12 +181,23 @@ def _step_into(part: Any, step: str, reference: str) -> Any:  # noqa: ANN401  an
     raise TooHeavyError(f"{reference} does not exist in the schema")
 
 
-def count_values(payload: Any) -> int:  # noqa: ANN401  any JSON
+def patterns_in(schema: object) -> Iterator[str]:
+    """Yield the regular expressions in a schema, and all that look like some."""
+    for part in _parts(schema):
+        if not isinstance(part, dict):
+            continue
+        if isinstance(part.get("pattern"), str):
+            yield part["pattern"]
+        if isinstance(part.get("patternProperties"), dict):
+            yield from part["patternProperties"]
+
+
+def count_values(payload: object) -> int:
     """Return the number of values in a payload, including the names of fields."""
     return sum(1 + (len(part) if isinstance(part, dict) else 0) for part in _parts(payload))
 
 
-def count_alike(payload: Any) -> int:  # noqa: ANN401  any JSON
+def count_alike(payload: object) -> int:
     """Return about how many pairs of different numbers in a payload have the same float.
 
     The validator compares each of them with each where items have to be unique.
@@ -198,7 +209,7 @@ def count_alike(payload: Any) -> int:  # noqa: ANN401  any JSON
     return sum(len(group) ** 2 for group in groups.values() if len(set(group)) > 1)
 
 
-def _parts(payload: Any) -> Iterator[Any]:  # noqa: ANN401  any JSON
+def _parts(payload: object) -> Iterator[object]:
     """Yield a payload, its values, their values, and so on."""
     unread = [payload]
     while unread:

@@ -1,14 +1,15 @@
 """Check the JSON Schemas of event types, and validate payloads against them.
 
-Nothing is fetched from other places: a schema has to be complete in itself.
+Nothing is fetched from other places: a schema has to be complete in itself. Work that takes long
+runs in a thread.
 """
 
-from functools import lru_cache
 from typing import Any, NoReturn
 
 import jsonschema_rs
 import msgspec
 
+from tarry.service.api.http.off_loop import off_loop
 from tarry.service.api.http.problem import Invalid
 from tarry.service.api.http.surrogates import decode
 from tarry.service.api.resources.event_types.schema_weight import (
@@ -16,6 +17,7 @@ from tarry.service.api.resources.event_types.schema_weight import (
     TooHeavyError,
     count_alike,
     count_values,
+    patterns_in,
     weigh,
 )
 
@@ -23,9 +25,16 @@ Patterns = jsonschema_rs.FancyRegexOptions | jsonschema_rs.RegexOptions
 
 MOST_COMPILED = 100
 """The most schemas whose compiled validators are cached."""
-_ALL_PATTERNS = jsonschema_rs.FancyRegexOptions()
-_LINEAR_PATTERNS = jsonschema_rs.RegexOptions(size_limit=1024 * 1024)
+MOST_COMPILED_PATTERNS = 500
+"""The most patterns of these schemas together. A compiled pattern may have a megabyte."""
+_MOST_COMPILED_BYTES = 1024 * 1024
+_ALL_PATTERNS = jsonschema_rs.FancyRegexOptions(size_limit=_MOST_COMPILED_BYTES)
+_LINEAR_PATTERNS = jsonschema_rs.RegexOptions(size_limit=_MOST_COMPILED_BYTES)
 """Patterns that match in linear time: without look-around and backreferences."""
+MOST_PATTERNS = 100
+"""The most regular expressions in all schemas of an event type. Compiling one can take 5 ms."""
+MOST_PATTERN_LENGTH = 1000
+"""The most characters of a regular expression."""
 MOST_WORK = 20_000_000
 """The most work of one validation: the schema's weight times the number of the payload's values."""
 WORK_OF_PAIR = 8
@@ -35,19 +44,37 @@ MOST_REPORTED_WORK = 100_000
 
 The validator collects all failed alternatives for such a report, which costs memory and time.
 """
+QUICK_WORK = 100_000
+"""The most work of a validation on the event loop, with one value for each byte of the payload."""
 
 
 def read_schemas(schemas: dict[str, msgspec.Raw]) -> str:
     """Return schemas by version as the text that is stored; Invalid says which is not a schema."""
+    left = MOST_PATTERNS
     for version, raw in schemas.items():
         try:
-            _compiled(msgspec.json.decode(raw), _ALL_PATTERNS)
+            schema = msgspec.json.decode(raw)
+            left -= _count_patterns(schema, most=left)
+            _compiled(schema, _ALL_PATTERNS)
         except jsonschema_rs.ValidationError as error:
             path = ["body", "schemas", version, *map(str, error.instance_path)]
             raise Invalid(path, f"it is not a JSON Schema: {error.message}") from error
         except (ValueError, RecursionError) as error:
             raise Invalid(["body", "schemas", version], f"it cannot be used: {error}") from error
     return msgspec.json.encode(schemas).decode()
+
+
+def _count_patterns(schema: object, *, most: int) -> int:
+    """Return the number of patterns in a schema; ValueError if there are too many or long ones."""
+    patterns = list(patterns_in(schema))
+    if len(patterns) > most:
+        detail = f"all schemas of an event type may have at most {MOST_PATTERNS} patterns together"
+        raise ValueError(f"it has {len(patterns)} patterns; {detail}")
+    longest = max(patterns, key=len, default="")
+    if len(longest) > MOST_PATTERN_LENGTH:
+        detail = f"a pattern has {len(longest)} characters; at most {MOST_PATTERN_LENGTH} are"
+        raise ValueError(f"{detail} allowed")
+    return len(patterns)
 
 
 def newest(schemas: str) -> tuple[str, msgspec.Raw] | None:
@@ -80,26 +107,35 @@ def check_weight(schemas: str) -> None:
         return
     version, raw = version_and_schema
     try:
-        _validator(bytes(raw).decode())
+        _validators.get(bytes(raw).decode())
     except TooHeavyError as error:
         detail = f"payloads cannot be validated against it: {error}"
         raise Invalid(["body", "schemas", version], detail) from error
 
 
-def check_payload(schema: str, payload: bytes, path: list[str]) -> None:
+async def check_payload(schema: str, payload: bytes, path: list[str]) -> None:
     """Refuse a payload that does not match a schema; Invalid says where it does not."""
+    known = _validators.known(schema)
+    if known is not None and known.weight * len(payload) <= QUICK_WORK:
+        validate(schema, payload, path)
+    else:
+        await off_loop(validate, schema, payload, path)
+
+
+def validate(schema: str, payload: bytes, path: list[str]) -> None:
+    """Do the work of `check_payload`, however long it takes."""
     try:
-        validator, weight, unique = _validator(schema)
+        known = _validators.get(schema)
         value = decode(payload, Any)
-        work = weight * count_values(value)
-        if unique:
-            work += weight * count_alike(value) * WORK_OF_PAIR
+        work = known.weight * count_values(value)
+        if known.may_compare_items:
+            work += known.weight * count_alike(value) * WORK_OF_PAIR
         if work > MOST_WORK:
-            detail = f"validating it against the {weight} parts of its schema takes {work} steps"
-            raise Invalid(path, f"{detail}; at most {MOST_WORK} are allowed")
+            detail = f"validating it against the {known.weight} parts of its schema takes"
+            raise Invalid(path, f"{detail} {work} steps; at most {MOST_WORK} are allowed")
         if work <= MOST_REPORTED_WORK:
-            validator.validate(value)
-        elif not validator.is_valid(value):
+            known.validator.validate(value)
+        elif not known.validator.is_valid(value):
             raise Invalid(path, "it does not match its schema; it is too large to say where")
     except jsonschema_rs.ValidationError as error:
         raise Invalid([*path, *map(str, error.instance_path)], error.message) from error
@@ -107,20 +143,60 @@ def check_payload(schema: str, payload: bytes, path: list[str]) -> None:
         raise Invalid(path, f"it cannot be validated against its schema: {error}") from error
 
 
-@lru_cache(MOST_COMPILED)
-def _validator(schema: str) -> tuple[jsonschema_rs.Validator, int, bool]:
-    """Return the validator of a schema, its weight, and whether it may use `uniqueItems`."""
+class Compiled(msgspec.Struct, frozen=True):
+    """The validator of a schema, its weight, and whether it may use `uniqueItems`."""
+
+    validator: jsonschema_rs.Validator
+    weight: int
+    may_compare_items: bool
+    patterns: int
+
+
+class ValidatorCache:
+    """Caches the validators of the schemas that were used last. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._by_schema: dict[str, Compiled] = {}
+
+    def known(self, schema: str) -> Compiled | None:
+        """Return the validator of a schema if it is cached."""
+        return self._by_schema.get(schema)
+
+    def get(self, schema: str) -> Compiled:
+        """Return the validator of a schema; TooHeavyError if it cannot be used."""
+        compiled = self._by_schema.pop(schema, None) or _compile(schema)
+        self._by_schema[schema] = compiled  # at the end: the first one was used longest ago
+        self._drop_oldest()
+        return compiled
+
+    def _drop_oldest(self) -> None:
+        cached = list(self._by_schema.items())
+        patterns = sum(compiled.patterns for _, compiled in cached)
+        for schema, compiled in cached[:-1]:
+            if len(self._by_schema) <= MOST_COMPILED and patterns <= MOST_COMPILED_PATTERNS:
+                break
+            self._by_schema.pop(schema, None)
+            patterns -= compiled.patterns
+
+
+_validators = ValidatorCache()
+
+
+def _compile(schema: str) -> Compiled:
+    """Compile a schema; TooHeavyError if payloads cannot be validated against it."""
     raw = schema.encode()
     if len(raw) > MOST_BYTES:
         raise TooHeavyError(f"it has {len(raw)} bytes; at most {MOST_BYTES} are allowed")
     decoded = msgspec.json.decode(raw)
     # Encoded again, because the text may spell the keyword with escapes.
-    weight, unique = weigh(decoded), b'"uniqueItems"' in msgspec.json.encode(decoded)
+    may_compare_items = b'"uniqueItems"' in msgspec.json.encode(decoded)
+    weight, patterns = weigh(decoded), sum(1 for _ in patterns_in(decoded))
     try:
-        return _compiled(decoded, _LINEAR_PATTERNS), weight, unique
+        validator = _compiled(decoded, _LINEAR_PATTERNS)
     except jsonschema_rs.ValidationError as error:  # `read_schemas` accepted it, so it is a pattern
         detail = f"{error.instance!r} uses look-around or is too large"
         raise TooHeavyError(f"{detail}; use a simpler pattern") from error
+    return Compiled(validator, weight, may_compare_items, patterns)
 
 
 def _compiled(schema: Any, patterns: Patterns) -> jsonschema_rs.Validator:  # noqa: ANN401  any JSON

@@ -23,6 +23,8 @@ MOST_BODY = MOST_BYTES + 128 * 1024
 MOST_BATCH_BYTES = 16 * 1024 * 1024
 MOST_MESSAGES = 1000
 """The most messages in one request."""
+LARGE_BATCH = 1024 * 1024
+"""A larger batch may have so many messages that parsing them all would take long."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS, pattern=allowed.NAME)]
 """An event type, or a name that its owner chose. It may be part of a URL."""
@@ -99,6 +101,7 @@ class MessageOut(Struct, rename="camel"):
 
 
 Many = Annotated[list[MessageIn], Meta(max_length=MOST_MESSAGES)]
+Entries = Annotated[list[msgspec.Raw], Meta(max_length=MOST_MESSAGES)]
 _EMPTY, _EXPIRED = msgspec.Raw(b"{}"), msgspec.Raw(b'{"expired":true}')
 
 
@@ -121,6 +124,8 @@ def read_messages(body: bytes, *, batch: bool) -> list[MessageIn]:
 
 def _parse(body: bytes, *, batch: bool) -> list[MessageIn]:
     """Parse one message or, for a batch, a list of them."""
+    if batch and len(body) > LARGE_BATCH:
+        read_body(body, Entries)  # to count them
     return read_body(body, Many) if batch else [read_body(body, MessageIn)]
 
 

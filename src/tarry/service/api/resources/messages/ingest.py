@@ -163,7 +163,7 @@ async def _misfits(
             continue
         try:
             path = ["body", str(number), "payload"] if batch else ["body", "payload"]
-            check_payload(schema, message.body(), path)
+            await check_payload(schema, message.body(), path)
         except Invalid as error:
             misfits[number] = error
         await asyncio.sleep(0)  # let other requests run: validation takes time
