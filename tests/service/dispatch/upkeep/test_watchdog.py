@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from tarry.errors import StoreUnavailable
 from tarry.service.dispatch.gauges import gauges
 from tarry.service.dispatch.upkeep.watchdog import SECOND_LOOK, is_idle
 from tarry.service.model.application import SHARDS
@@ -42,6 +43,17 @@ class HoldsUpWakeUps(Shaky):
         if self.held_up:
             await asyncio.sleep(5 * WATCH)
         return woken
+
+
+class RefusesWakeUps(Shaky):
+    """A store with a connection that fails, while all others work."""
+
+    refuses = False
+
+    async def woken(self, leases: Sequence[Lease]) -> list[int]:
+        if self.refuses:
+            raise StoreUnavailable("gone")
+        return await self._store.woken(leases)
 
 
 class FailsOver(LosesWakeUps):
@@ -168,6 +180,22 @@ async def test_lanes_whose_wake_up_is_held_up_are_not_forgotten(in_memory: bool)
         assert not service.sender.sent
         assert gauges(service.dispatcher).stalled == 0
         between.shaky.held_up = False
+        await asyncio.sleep(2 * WATCH)
+        assert len(service.sender.sent) == 1
+        assert gauges(service.dispatcher).stalled == 0
+
+
+@virtually
+async def test_a_lane_is_not_forgotten_while_asking_for_wake_ups_fails() -> None:
+    between = Between(RefusesWakeUps)
+    async with virtual_service(through=between, limits=LIMITS) as service:
+        await service.add_endpoint("a.example")
+        await asyncio.sleep(1)
+        between.shaky.refuses = True
+        await service.add()
+        await asyncio.sleep(4 * WATCH)
+        assert not service.sender.sent
+        between.shaky.refuses = False
         await asyncio.sleep(2 * WATCH)
         assert len(service.sender.sent) == 1
         assert gauges(service.dispatcher).stalled == 0

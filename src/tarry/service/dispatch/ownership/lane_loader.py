@@ -68,7 +68,8 @@ class LaneLoader:
         self._versions: set[str] = set()
         self._busy = asyncio.Lock()
         self._asking = False
-        """Whether the store is being asked which lanes were woken."""
+        """Whether the store has been asked which lanes were woken, and has not answered. After an
+        error it is asked again."""
 
     async def load_once(self) -> None:
         """Load lanes that were woken, and then some of those on the list.
@@ -82,10 +83,8 @@ class LaneLoader:
         # The store reports a woken lane only once. After an error, which may have lost that report,
         # all lanes are looked through: see `recovered` in `work.py`.
         self._asking = True
-        try:
-            woken = await self._store.woken(leases)
-        finally:
-            self._asking = False
+        woken = await self._store.woken(leases)
+        self._asking = False
         await self.load(woken)
         await self.load(self._work.take_to_load(LOADED_TOGETHER))
         if self._work.to_load:
