@@ -18,9 +18,11 @@ PROBES = 20
 """How many probes there may be in ten minutes; a history is shorter."""
 FIRST_PROBES = 10
 """How many there may be at first; later one a second, up to that number."""
-THROTTLED = 20
-"""How many more there may be to an endpoint that answers 429 while others of its host are sent what
-waited: it may be asking only for a slower pace."""
+AT_A_PACE = 20
+"""How many more there may be to an endpoint that fails while others of its host are sent what
+waited: it may need only a slower pace."""
+RECOVERY_SECONDS = 10.0
+"""How long ago a request to another endpoint of a host that recovers may have failed."""
 MORE = 6
 """How many more requests a new owner, or a change, may need to notice it again."""
 
@@ -117,7 +119,7 @@ def _probes(facts: Facts, endpoint: str, requests: list[Requested]) -> Iterator[
         outage = list(group)
         if is_down:
             longer = by_chance.row() - OPENS_AFTER
-            longer += THROTTLED * _is_throttled_beside_others(facts, outage)
+            longer += AT_A_PACE * _may_fail_by_the_pace(facts, outage)
             yield from islice(_too_many(facts, endpoint, outage, retries, longer), 1)
         for request in outage:
             by_chance.count(request, facts.answers.get(request.request))
@@ -137,16 +139,26 @@ def _too_many(
             yield Violation(request.at, "too many probes", text)
 
 
-def _is_throttled_beside_others(facts: Facts, outage: list[Requested]) -> bool:
-    """Whether an endpoint answered 429 in an outage, and others of its host accepted requests."""
+def _may_fail_by_the_pace(facts: Facts, outage: list[Requested]) -> bool:
+    """Whether a slower pace might have helped: others of the host accepted requests meanwhile.
+
+    That is if the endpoint answered 429, or if it failed first while its host recovered.
+    """
     answers = [facts.answers[one.request] for one in outage if one.request in facts.answers]
-    return any(answer.status == TOO_MANY for answer in answers) and any(
-        outage[0].at <= answer.at <= outage[-1].at
+    others = [
+        other
         for requests in facts.at_endpoint.values()
         for other in requests
-        if other.host == outage[0].host
-        and (answer := facts.answers.get(other.request)) is not None
-        and answer.is_success
+        if other.host == outage[0].host and other.endpoint != outage[0].endpoint
+    ]
+    recovers = any(
+        other.is_down and 0 < outage[0].at - other.at < RECOVERY_SECONDS for other in others
+    )
+    throttles = any(answer.status == TOO_MANY for answer in answers)
+    return (throttles or recovers) and any(
+        outage[0].at <= answer.at <= outage[-1].at and answer.is_success
+        for other in others
+        if (answer := facts.answers.get(other.request)) is not None
     )
 
 

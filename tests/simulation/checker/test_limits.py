@@ -121,6 +121,21 @@ def test_one_that_throttles_beside_others_of_its_host_is_tried_longer(
     assert "too many probes" in check(probes(30, status=status))
 
 
+@pytest.mark.parametrize(("failed_at", "most"), [(1.0, 40), (-6.0, 20)])
+def test_one_that_fails_first_while_its_host_recovers_is_tried_longer(
+    failed_at: float, most: int
+) -> None:
+    others: list[Entry] = [
+        requested(failed_at, 97, TWO, endpoint="ep_beside", is_down=True),
+        answered(failed_at + 0.1, 97, 500),
+        accepted(0.5, TWO),
+        requested(6.0, 98, TWO, endpoint="ep_beside"),
+        answered(6.1, 98),
+    ]
+    for count in (most, most + 10):
+        assert ("too many probes" in check([*probes(count), *others])) == (count > most)
+
+
 def refused(
     count: int, *, accepts: str = "b", accepts_at: float = 5.5, attempts: int = 30
 ) -> set[str]:
