@@ -21,7 +21,7 @@ class Rows:
     """Numbers from 1 on, of which every `every`-th fits."""
 
     def __init__(self, many: int, every: int, *, upwards: bool) -> None:
-        self.rows: list[Row] = [(number, number % every == 0) for number in range(1, many + 1)]
+        self.rows: list[Row] = [(number, number % every == 0, 0) for number in range(1, many + 1)]
         self.upwards = upwards
         self.pieces: list[int] = []
 
@@ -44,8 +44,8 @@ def test_a_page_has_what_fits_wherever_it_is(
     cut = Cut(limit=limit, back=back, descending=descending)
     rows = Rows(many, every, upwards=cut.upwards)
     hits, last = asyncio.run(search_page(rows.ask, 0, many + 1, cut))
-    whole = sorted((number for number, fits in rows.rows if fits), reverse=descending)
-    assert [number for number, _ in hits] == (whole[-limit:] if back else whole[:limit])
+    whole = sorted((number for number, fits, _ in rows.rows if fits), reverse=descending)
+    assert [row[0] for row in hits] == (whole[-limit:] if back else whole[:limit])
     assert last is None
 
 
@@ -85,7 +85,7 @@ def test_no_more_is_looked_at_than_may_be(
 def test_a_page_of_a_long_list_is_left_in_the_end() -> None:
     rows = Rows(MOST_CHECKED + 1, 10**9, upwards=True)
     hits, last = asyncio.run(search_page(rows.ask, 0, 10**6, Cut()))
-    assert (hits, last) == ([], (MOST_CHECKED, False))
+    assert (hits, last) == ([], (MOST_CHECKED, False, 0))
     assert sum(rows.pieces) == MOST_CHECKED
 
 

@@ -1,5 +1,8 @@
 """Pages of lists: where a page starts, its direction, and filters."""
 
+import math
+from collections.abc import Iterable
+from itertools import accumulate, takewhile
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -27,7 +30,8 @@ class Cut(Struct, frozen=True):
     The page starts after `mark`, an id that need not exist any more; with `back` it ends just
     before it. Without a mark it is the first page (with `back`, the last one). Entries that fit
     a filter may be rare, so at most `look` entries are examined, and the hits among them are
-    the page.
+    the page. A page of messages also ends before their payloads have more than `most_bytes`, but
+    not before its first entry.
     """
 
     limit: int = 50
@@ -35,6 +39,7 @@ class Cut(Struct, frozen=True):
     back: bool = False
     descending: bool = False
     look: int = MOST_CHECKED
+    most_bytes: int | None = None
 
     @property
     def upwards(self) -> bool:
@@ -46,6 +51,12 @@ class Cut(Struct, frozen=True):
         if not self.mark:
             return low, high
         return (max(low, self.mark), high) if self.upwards else (low, min(high, self.mark))
+
+    def fitting(self, sizes: Iterable[int]) -> int:
+        """Return how many entries of these sizes a page may have: at least one."""
+        most = math.inf if self.most_bytes is None else self.most_bytes
+        fits = takewhile(lambda total: total <= most, accumulate(sizes))
+        return min(self.limit, max(1, sum(1 for _ in fits)))
 
     def in_order(self, entries: list[Thing]) -> list[Thing]:
         """Return entries that were read starting at the mark in the order of the list."""

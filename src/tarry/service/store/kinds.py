@@ -164,7 +164,7 @@ class DeliveriesTo(Struct, Paged[tuple[Message, Delivery]], frozen=True):
 
 
 class AttemptsTo(Struct, Paged[tuple[Attempt, Message]], frozen=True):
-    """The attempts made at an endpoint, with their messages, by id."""
+    """The attempts made at an endpoint, with their messages but no payloads, by id."""
 
     endpoint: Endpoint
     wanted: AttemptFilter = AttemptFilter()

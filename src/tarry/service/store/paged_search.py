@@ -14,7 +14,7 @@ from tarry.service.model.listing import Cut
 Key = TypeVar("Key", str, int)
 Kind = TypeVar("Kind", bound=Hashable)
 Row = tuple[Any, ...]
-"""A key, whether the row fits, and other columns."""
+"""A key, whether the row fits, the size of its payload, and other columns."""
 
 MOST_ROWS = 2_000
 """The most rows that one piece of a search reads."""
@@ -40,7 +40,8 @@ async def search_page(
 ) -> tuple[list[Row], Row | None]:
     """Return the rows of a page in its order: rows between two keys that fit, up to the limit.
 
-    Also returns the last row that was read, if there are too few hits and may be more after it.
+    Also returns the row to continue after, if there are too few hits and may be more: the last one
+    that was read, or the last hit if the payload of the next one does not fit into the page.
     `read_rows` returns up to a number of rows between two keys, from the end where the page starts.
     """
     hits: list[Row] = []
@@ -49,6 +50,9 @@ async def search_page(
         rows = await read_rows(low, high, piece)
         hits += (row for row in rows if row[1])
         unread -= piece
+        fitting = cut.fitting(row[2] for row in hits)
+        if fitting < min(len(hits), cut.limit):
+            return cut.in_order(hits[:fitting]), hits[fitting - 1]
         if len(hits) >= cut.limit or len(rows) < piece:
             return cut.in_order(hits), None
         if not unread:

@@ -46,7 +46,9 @@ class AttemptsContract(Topic):
             return (await store.page(AttemptsOf(first_message.id, AttemptFilter()), cut)).entries
 
         attempts_to_endpoint = [
-            (attempt, message) for attempt, message, at in attempts if at is scene.endpoint
+            (attempt, replace(message, payload=None))
+            for attempt, message, at in attempts
+            if at is scene.endpoint
         ]
         await check_pages(read_to, attempts_to_endpoint, lambda pair: pair[0].id)
         foreign_attempt = next(attempt for attempt, _, at in attempts if at is other_endpoint)
@@ -99,7 +101,8 @@ class AttemptsContract(Topic):
             (AttemptFilter(message=MessageFilter(tag="small")), []),
             (AttemptFilter(message=MessageFilter(event_types=("b",))), []),
         ]:
-            attempts_to_endpoint = [(attempts[index], message) for index in positions]
+            listed = replace(message, payload=None)
+            attempts_to_endpoint = [(attempts[index], listed) for index in positions]
             attempts_of_message = [(attempts[index], scene.endpoint) for index in positions]
             for limit in (1, 2, 100):
                 cut = Cut(limit=limit)

@@ -78,7 +78,7 @@ class LooksContract(Topic):
             return await scene.store.page(AttemptsTo(scene.endpoint, attempt_filter), cut)
 
         matching = [
-            (attempt, messages[attempt.message])
+            (attempt, replace(messages[attempt.message], payload=None))
             for attempt in attempts
             if messages[attempt.message].tags
         ]
@@ -128,6 +128,29 @@ class LooksContract(Topic):
         assert await store.page(Messages(application_id, RARE), cut) == Found(matching)
         rest = await store.page(DeliveriesTo(endpoint, DeliveryFilter(message=RARE)), cut)
         assert [message for message, _ in rest.entries] == matching
+
+    async def test_a_page_ends_before_its_payloads_have_too_many_bytes(self, scene: Scene) -> None:
+        sizes = [1000, 1000, 500, 4000, 1, 2499, 2500]
+        batch = [new_message(scene.application, payload=b"1" * size) for size in sizes]
+        await scene.store.add(batch)
+        numbers = {new.message.id: number for number, new in enumerate(batch)}
+
+        async def messages(cut: Cut) -> Found[int]:
+            page = await scene.store.page(Messages(scene.application.id), cut)
+            return Found([numbers[message.id] for message in page.entries], page.left_at)
+
+        async def deliveries(cut: Cut) -> Found[int]:
+            page = await scene.store.page(DeliveriesTo(scene.endpoint), cut)
+            return Found([numbers[message.id] for message, _ in page.entries], page.left_at)
+
+        for read_page, descending, back in product(
+            (messages, deliveries), (False, True), (False, True)
+        ):
+            cut = Cut(limit=100, back=back, descending=descending, most_bytes=2500)
+            pages = await _pages(read_page, cut, lambda number: batch[number].message.id)
+            upwards = [[0, 1, 2], [3], [4, 5], [6]]
+            in_order = upwards if cut.upwards else [[6], [5, 4], [3], [2, 1, 0]]
+            assert [page.entries[::-1] if back else page.entries for page in pages] == in_order
 
 
 async def _messages(scene: Scene) -> list[Message]:

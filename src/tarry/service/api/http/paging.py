@@ -8,6 +8,8 @@ from msgspec import Meta, Struct
 from tarry.service.model.listing import MOST_CHECKED, Cut
 
 MOST_PER_PAGE = 250
+MOST_PAGE_BYTES = 8 * 1024 * 1024
+"""A page ends before the payloads of its messages have more bytes together."""
 BACK_PREFIX = "-"
 """The prefix of an iterator that asks for the page before an id."""
 
@@ -51,7 +53,8 @@ class Page(Struct, Generic[T], rename="camel"):
     """A page of a list. `done` means that nothing follows in the requested direction.
 
     A page that is not done may have fewer entries than its limit, or none, if few entries match:
-    one request checks at most 50,000 entries. The next page continues there.
+    one request checks at most 50,000 entries. A page of messages has fewer if their payloads would
+    have more than 8 MB together. The next page continues there.
     """
 
     data: list[T]
@@ -64,7 +67,7 @@ def cut(query: ListQuery, *, descending: bool = False) -> Cut:
     """Return the part of the list to read: one entry more than the page, to know if more follow."""
     if isinstance(query, OrderedQuery) and query.order is not None:
         descending = query.order == "descending"
-    return Cut(query.limit + 1, query.mark, query.back, descending, MOST_CHECKED)
+    return Cut(query.limit + 1, query.mark, query.back, descending, MOST_CHECKED, MOST_PAGE_BYTES)
 
 
 def page(
@@ -77,7 +80,7 @@ def page(
 ) -> Page[T]:
     """Return a page of the entries that the store found for `cut(query)`, with its iterators.
 
-    If the store stopped checking entries at `left_at`, the next page continues there.
+    If the store stopped at `left_at`, the next page continues there.
     """
     shown = entries[-query.limit :] if query.back else entries[: query.limit]
     first, last = (mark(shown[0]), mark(shown[-1])) if shown else (left_at, left_at)

@@ -61,7 +61,7 @@ class MemoryListing(RecordsByKind):
             if message.application == application and low < message.id < high
         )
         ordered = sorted(messages, key=lambda message: message.id, reverse=not cut.upwards)
-        return _search(ordered, message_filter.fits, lambda message: message.id, cut)
+        return _search(ordered, message_filter.fits, lambda message: message.id, cut, _payload_size)
 
     async def _page_deliveries_to(
         self, endpoint: Endpoint, cut: Cut, delivery_filter: DeliveryFilter
@@ -81,7 +81,9 @@ class MemoryListing(RecordsByKind):
             message, delivery = pair
             return low < message.id < high and delivery_filter.fits(delivery, message)
 
-        return _search(pairs, fits, lambda pair: pair[0].id, cut)
+        return _search(
+            pairs, fits, lambda pair: pair[0].id, cut, lambda pair: _payload_size(pair[0])
+        )
 
     async def _page_attempts_to(
         self, endpoint: Endpoint, cut: Cut, attempt_filter: AttemptFilter
@@ -94,7 +96,10 @@ class MemoryListing(RecordsByKind):
             if attempt.lane == endpoint.lane
         )
         page = self._page_attempts(attempts, cut, attempt_filter)
-        pairs = [(attempt, self._data.messages[attempt.message]) for attempt in page.entries]
+        pairs = [
+            (attempt, replace(self._data.messages[attempt.message], payload=None))
+            for attempt in page.entries
+        ]
         return Found(pairs, page.left_at)
 
     async def _page_attempts_of(
@@ -178,16 +183,23 @@ def _search(
     fits: Callable[[Entry], bool],
     mark_of: Callable[[Entry], str],
     cut: Cut,
+    size_of: Callable[[Entry], int] = lambda _entry: 0,
 ) -> Found[Entry]:
     """Return the entries that fit, in order, examining at most `cut.look` of them."""
     hits: list[Entry] = []
     for number, entry in enumerate(ordered, start=1):
         hits += [entry] if fits(entry) else []
+        if cut.fitting(map(size_of, hits)) < len(hits):
+            return Found(cut.in_order(hits[:-1]), mark_of(hits[-2]))
         if len(hits) == cut.limit:
             break
         if number == cut.look:
             return Found(cut.in_order(hits), mark_of(entry))
     return Found(cut.in_order(hits))
+
+
+def _payload_size(message: Message) -> int:
+    return len(message.payload or b"")
 
 
 def _after_mark(ordered: list[Delivery], cut: Cut) -> list[Delivery]:

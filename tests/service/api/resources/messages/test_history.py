@@ -52,6 +52,18 @@ async def test_messages_are_listed_with_the_newest_first(client: httpx.AsyncClie
     assert await listed(client) == sorted(message_ids, reverse=True)
 
 
+async def test_a_page_of_large_messages_ends_at_8_mb_and_the_next_one_goes_on(
+    client: httpx.AsyncClient,
+) -> None:
+    large = [await sent(client, payload={"text": "a" * 900_000}) for _ in range(11)]
+    newest = (await client.get(MESSAGES)).json()
+    oldest = (await client.get(MESSAGES, params={"iterator": newest["iterator"]})).json()
+    pages = [[message["id"] for message in page["data"]] for page in (newest, oldest)]
+    assert [len(ids) for ids in pages] == [9, 2]
+    assert pages[0] + pages[1] == sorted(large, reverse=True)
+    assert (newest["done"], oldest["done"]) == (False, True)
+
+
 async def test_a_list_has_payloads_unless_told_otherwise(client: httpx.AsyncClient) -> None:
     await sent(client, tags=["t"], channels=["eu"], eventId="e-1")
     (message,) = (await client.get(MESSAGES)).json()["data"]

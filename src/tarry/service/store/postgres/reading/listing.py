@@ -102,7 +102,9 @@ class PostgresListing(RecordsByKind, Part):
         )
         attempt_rows = await self._database.fetch(SQL["page_attempts_to_found"], lane, ids)
         attempts = _in_order(ids, attempt_rows)
-        messages = await self._messages([attempt.message for attempt in attempts])
+        messages = await self._messages(
+            [attempt.message for attempt in attempts], "page_attempts_to_messages"
+        )
         pairs = [
             (attempt, messages[attempt.message])
             for attempt in attempts
@@ -195,14 +197,16 @@ class PostgresListing(RecordsByKind, Part):
             piece_rows = await self._database.fetch(
                 _in_direction(query, cut), owner, low, high, most, *conditions
             )
-            return [(row["key"], row["fits"], row) for row in piece_rows]
+            return [(row["key"], row["fits"], row["size"], row) for row in piece_rows]
 
         hits, last = await search_page(read_piece, low, high, cut)
-        return [key for key, _, _ in hits], None if last is None else last[2]["mark"]
+        return [hit[0] for hit in hits], None if last is None else last[3]["mark"]
 
-    async def _messages(self, ids: Sequence[str]) -> dict[str, Message]:
+    async def _messages(
+        self, ids: Sequence[str], query: str = "page_messages_found"
+    ) -> dict[str, Message]:
         """Return those of these messages that still exist, by id."""
-        message_rows = await self._database.fetch(SQL["page_messages_found"], ids) if ids else []
+        message_rows = await self._database.fetch(SQL[query], ids) if ids else []
         return {row["id"]: rows.message(row) for row in message_rows}
 
     async def _attempts(self, message: str, ids: list[str]) -> list[tuple[Attempt, Endpoint]]:

@@ -1,5 +1,6 @@
 -- Lists. Each reads an index between two keys, both exclusive; the order can be reversed. Long
--- lists return a key and whether the row fits the filter: the rest is read by key.
+-- lists return a key, whether the row fits the filter, and the size of its payload if the list has
+-- payloads: the rest is read by key.
 
 -- part: message_fits
 -- Whether a message has the requested channel, tag and one of the event types.
@@ -33,7 +34,8 @@ SELECT * FROM tarry.endpoint
 -- rows are compared so that no other index fits: by id alone, the messages of all tenants would be
 -- read.
 SELECT id AS key, id AS mark,
-       {message_fits} AS fits
+       {message_fits} AS fits,
+       coalesce(octet_length(payload), 0) AS size
   FROM tarry.message AS m
  WHERE (application, id) > ($1, $2) AND (application, id) < ($1, $3)
  ORDER BY application, id
@@ -43,13 +45,21 @@ SELECT id AS key, id AS mark,
 -- Messages by id.
 SELECT * FROM tarry.message WHERE id = ANY($1::text[]);
 
+-- name: page_attempts_to_messages
+-- Messages by id, without their payloads.
+SELECT id, application, event_type, NULL::bytea AS payload, event_id, channels, tags, accepted_at,
+       deliver_at, payload_until, content_type
+  FROM tarry.message
+ WHERE id = ANY($1::text[]);
+
 -- name: page_deliveries_to
 -- A lane's deliveries, and whether each has the requested state, tries, message and range of ids.
 SELECT d.seq AS key, d.message AS mark,
        {message_fits}
        AND d.message > $8 AND d.message < $9
        AND ($10::text[] IS NULL OR d.state = ANY($10))
-       AND ($11::boolean IS NULL OR (d.tries > 0) = $11) AS fits
+       AND ($11::boolean IS NULL OR (d.tries > 0) = $11) AS fits,
+       coalesce(octet_length(m.payload), 0) AS size
   FROM tarry.delivery AS d
   JOIN tarry.message AS m ON m.id = d.message
  WHERE d.lane = $1 AND d.seq > $2 AND d.seq < $3
@@ -63,7 +73,8 @@ SELECT d.seq AS key, d.message AS mark,
        AND {message_fits}
        AND d.message > $8 AND d.message < $9
        AND d.state = ANY($10::text[])
-       AND ($11::boolean IS NULL OR (d.tries > 0) = $11) AS fits
+       AND ($11::boolean IS NULL OR (d.tries > 0) = $11) AS fits,
+       coalesce(octet_length(m.payload), 0) AS size
   FROM (
       (SELECT * FROM tarry.delivery
         WHERE +lane = $1 AND state = 'ready' AND seq > $2 AND seq < $3
@@ -113,7 +124,8 @@ SELECT message, accepted_at FROM tarry.delivery
 -- name: page_attempts_to
 -- Attempts in a lane, and whether each has the requested result and a message that fits.
 SELECT a.id AS key, a.id AS mark,
-       {attempt_fits} AS fits
+       {attempt_fits} AS fits,
+       0 AS size
   FROM tarry.attempt AS a
   JOIN tarry.message AS m ON m.id = a.message
  WHERE a.lane = $1 AND a.id > $2 AND a.id < $3
@@ -132,7 +144,8 @@ SELECT a.*
 -- name: page_attempts_of
 -- Attempts at a message, and whether each has the requested result and the message fits.
 SELECT a.id AS key, a.id AS mark,
-       {attempt_fits} AS fits
+       {attempt_fits} AS fits,
+       0 AS size
   FROM tarry.attempt AS a
   JOIN tarry.message AS m ON m.id = a.message
  WHERE a.message = $1 AND a.id > $2 AND a.id < $3

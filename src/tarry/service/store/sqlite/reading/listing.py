@@ -63,7 +63,7 @@ class SqliteListing(RecordsByKind):
         bounds = {"application": application, **_message_bounds(message_filter)}
         low, high = cut.between(*message_filter.span(MESSAGE))
         hits, left_at = await self._search("page_messages", low, high, cut, bounds)
-        keys = [(number,) for _, _, number in hits]
+        keys = [(number,) for _, _, _, number in hits]
         messages = await self._values_at("page_messages_found", keys, rows.message)
         return Found(messages, left_at)
 
@@ -86,7 +86,7 @@ class SqliteListing(RecordsByKind):
         low, high = await self._threads.browse(
             lambda db: span(db, lane, cut, delivery_filter.message)
         )
-        hits, left_at = await self._search(query, low, high, cut, bounds, mark=2)
+        hits, left_at = await self._search(query, low, high, cut, bounds, mark=3)
         keys = [(lane, row[0]) for row in hits]
         pairs = await self._values_at("page_deliveries_to_found", keys, rows.message_with_delivery)
         return Found(pairs, left_at)

@@ -1,9 +1,16 @@
 -- Lists. Each reads an index between two keys, both exclusive; the order can be reversed. Long
--- lists return a key and whether the row fits the filter: the rest is read by key.
+-- lists return a key, whether the row fits the filter, and the size of its payload if the list has
+-- payloads: the rest is read by key.
 
 -- part: whole_message
 -- The columns of a message.
 message.id, message.application, message.event_type, message.payload, message.event_id,
+       message.channels, message.tags, message.accepted_at, message.deliver_at,
+       message.payload_until, message.content_type
+
+-- part: message_without_payload
+-- The columns of a message, with NULL in place of its payload.
+message.id, message.application, message.event_type, NULL, message.event_id,
        message.channels, message.tags, message.accepted_at, message.deliver_at,
        message.payload_until, message.content_type
 
@@ -47,6 +54,7 @@ SELECT document
 -- An application's messages, and whether each has the requested channel, tag and event type.
 SELECT id,
        {message_fits},
+       coalesce(length(payload), 0),
        number
   FROM message INDEXED BY message_application
  WHERE application = :application AND id > :low AND id < :high
@@ -60,6 +68,7 @@ SELECT delivery.seq,
        AND (:states IS NULL OR delivery.state IN (SELECT value FROM json_each(:states)))
        AND (:tried IS NULL OR (delivery.tries > 0) = :tried)
        AND {message_fits},
+       coalesce(length(message.payload), 0),
        message.id
   FROM delivery
  CROSS JOIN message ON message.number = delivery.message
@@ -75,6 +84,7 @@ SELECT piece.seq,
        AND piece.state IN (SELECT value FROM json_each(:states))
        AND (:tried IS NULL OR (piece.tries > 0) = :tried)
        AND {message_fits},
+       coalesce(length(message.payload), 0),
        message.id
   FROM (SELECT seq, message, state, tries
           FROM delivery INDEXED BY delivery_ready
@@ -126,7 +136,8 @@ SELECT message.id, delivery.accepted_at
 -- name: page_attempts_to
 -- Attempts in a lane, and whether each has the requested result and a message that fits.
 SELECT attempt.id,
-       {attempt_fits}
+       {attempt_fits},
+       0
   FROM attempt
  CROSS JOIN message ON message.number = attempt.message
  WHERE attempt.lane = :lane AND attempt.id > :low AND attempt.id < :high
@@ -134,9 +145,9 @@ SELECT attempt.id,
  LIMIT :limit;
 
 -- name: page_attempts_to_found
--- An attempt with its message.
+-- An attempt with its message, without the payload.
 SELECT {whole_attempt},
-       {whole_message}
+       {message_without_payload}
   FROM attempt
   JOIN message ON message.number = attempt.message
  WHERE attempt.lane = :lane AND attempt.id = :attempt;
@@ -144,7 +155,8 @@ SELECT {whole_attempt},
 -- name: page_attempts_of
 -- Attempts at a message, and whether each has the requested result and the message fits.
 SELECT attempt.id,
-       {attempt_fits}
+       {attempt_fits},
+       0
   FROM message
  CROSS JOIN attempt INDEXED BY attempt_message ON attempt.message = message.number
  WHERE message.id = :message AND attempt.id > :low AND attempt.id < :high
