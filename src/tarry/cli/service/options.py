@@ -25,6 +25,7 @@ from tarry.errors import ServiceError, SettingsError, StoreError
 
 if TYPE_CHECKING:
     from tarry.service.model.settings import Limits
+    from tarry.service.sizes import Sizes
 
 FILE = Path("tarry.toml")
 EXIT_CODES = (
@@ -37,8 +38,8 @@ DATABASE_CODES = (
 )
 KNOWN = (
     *("allow_network", "api_key", "authorities", "certificate", "db", "disk_reserve", "grace"),
-    *("in_flight", "key", "key_rate", "lease", "listen", "most_waiting", "ports", "proxy"),
-    "server",
+    *("in_flight", "key", "key_rate", "lease", "listen", "most_endpoints", "most_filters"),
+    *("most_metadata", "most_waiting", "ports", "proxy", "server"),
 )
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -177,6 +178,37 @@ quota_options = option_group(
     disk_reserve_option,
 )
 """How much may wait: options of every command that accepts messages."""
+
+
+size_options = option_group(
+    setting(
+        "--most-endpoints",
+        type=Whole(min=0),
+        default=1000,
+        metavar="N",
+        help="The most endpoints of an application.",
+    ),
+    setting(
+        "--most-metadata",
+        type=ByteSize(),
+        default="16384",
+        help="The most metadata of an application or an endpoint, as JSON.",
+    ),
+    setting(
+        "--most-filters",
+        type=ByteSize(),
+        default="16384",
+        help="The largest list of event types or channels of an endpoint.",
+    ),
+)
+"""How much an application may store: options of every command that serves the API."""
+
+
+def sizes(*, most_endpoints: int, most_metadata: int, most_filters: int) -> "Sizes":
+    """Return the sizes that these options set."""
+    from tarry.service.sizes import Sizes  # noqa: PLC0415  it needs the extra
+
+    return Sizes(endpoints=most_endpoints, metadata=most_metadata, filters=most_filters)
 
 
 dispatch_options = option_group(

@@ -21,6 +21,8 @@ from tarry.cli.service.options import (
     quota_options,
     serving,
     setting,
+    size_options,
+    sizes,
     watch_stop_signals,
     wire_options,
 )
@@ -68,6 +70,7 @@ front_options = option_group(
 @db_option(default=FILE)
 @wire_options
 @quota_options
+@size_options
 @front_options
 @dispatch_options
 @serving
@@ -109,6 +112,7 @@ async def serve(
 @db_option(required=True)
 @wire_options
 @quota_options
+@size_options
 @front_options
 @serving
 async def api(
@@ -144,6 +148,11 @@ async def _fronting(
     from tarry.service.api.server import serving as serving_http  # noqa: PLC0415  likewise
 
     rest = dict(settings)
+    rest["sizes"] = sizes(
+        most_endpoints=rest.pop("most_endpoints"),
+        most_metadata=rest.pop("most_metadata"),
+        most_filters=rest.pop("most_filters"),
+    )
     api_key, key_rate = rest.pop("api_key"), rest.pop("key_rate")
     if api_key is not None and not fits_a_header(api_key):
         raise SettingsError("api-key", "...", "a secret of printable ASCII characters")
