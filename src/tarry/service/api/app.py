@@ -173,7 +173,7 @@ class Api:
             caller = known_caller
             if not _may(caller, operation):
                 return problem(403, "insufficient access", _refusal(caller, operation))
-            if wait := self._limit.wait(caller.key):
+            if wait := self._limit.take(caller.key):
                 detail = "too many requests with this key; retry after the time in `retry-after`"
                 return problem(429, "rate_limit", detail, {"retry-after": str(wait)})
         body: bytes | None = b""
