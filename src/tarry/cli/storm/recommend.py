@@ -16,7 +16,7 @@ EXIT_CODES = (
 MOST_RUNS = 10_000
 
 
-class Typed(TypedDict):
+class WishOptions(TypedDict):
     """The fields of the wish; how to search is passed separately."""
 
     clients: int
@@ -70,7 +70,7 @@ class Typed(TypedDict):
     help="Write the recommended policy to a file.",
 )
 def recommend(
-    *, seed: int, runs: int, as_json: bool, save: Path | None, **typed: Unpack[Typed]
+    *, seed: int, runs: int, as_json: bool, save: Path | None, **wish_options: Unpack[WishOptions]
 ) -> None:
     """Find a policy for clients that all fail at once.
 
@@ -80,4 +80,4 @@ def recommend(
     """
     with needed_for("the simulator"):
         from tarry.cli.storm.policy_search import SearchOptions, search_policy  # noqa: PLC0415  it needs the extra
-    search_policy(SearchOptions(dict(typed), seed, runs, as_json, save))
+    search_policy(SearchOptions(dict(wish_options), seed, runs, as_json, save))
