@@ -47,7 +47,7 @@ class Row:
     metavar="N",
     default=20_000,
     show_default=True,
-    help="How many are sent.",
+    help="Messages to send.",
 )
 @click.option(
     "--connections",
@@ -55,7 +55,7 @@ class Row:
     metavar="N",
     default=64,
     show_default=True,
-    help="Over how many connections.",
+    help="Connections to send them over.",
 )
 @bench_options
 @serving

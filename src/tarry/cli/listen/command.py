@@ -59,7 +59,7 @@ EXIT_CODES = (
     "--retry-after",
     type=seconds,
     metavar="DURATION",
-    help="Ask those that fail to wait so long, e.g. 30s.",
+    help="Answer failing requests with this Retry-After, e.g. 30s.",
 )
 @click.option(
     "--slow",
@@ -73,7 +73,7 @@ EXIT_CODES = (
     type=seconds,
     default="0s",
     metavar="DURATION",
-    help="Refuse connections for so long at first, e.g. 1min.",
+    help="Refuse connections for this long after the start, e.g. 1min.",
 )
 @click.option("--show-body", is_flag=True, help="Show bodies too.")
 @json_option

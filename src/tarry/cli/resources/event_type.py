@@ -52,7 +52,7 @@ def get(remote: Remote, *, name: str) -> None:
 
 @event_type.command(epilog=EXIT_CODES)
 @name_argument
-@click.option("--description", default="", metavar="TEXT", help="When it happens.")
+@click.option("--description", default="", metavar="TEXT", help="A description for people.")
 @click.option(
     "--schema",
     type=click.Path(path_type=Path),

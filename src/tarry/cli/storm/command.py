@@ -18,7 +18,7 @@ from tarry.cli.input.option_group import option_group
 from tarry.cli.input.ranges import Whole
 from tarry.cli.output.tables import json_option
 
-EXIT_CODES = "Exit codes: 0, it is done; 2, what was typed or a file is wrong; 130, Ctrl-C."
+EXIT_CODES = "Exit codes: 0, success; 2, the command line or a file is wrong; 130, Ctrl-C."
 MOST_RUNS = 100_000
 THE_SIMULATOR = "the simulator"
 POLICY = "--policy"
@@ -89,7 +89,7 @@ def _simulation_options(metavar: str) -> Callable[[Callable[..., None]], Callabl
             metavar="N",
             default=1,
             show_default=True,
-            help="Which chance: the same seed gives the same numbers.",
+            help="Seed of the random numbers. The same seed gives the same results.",
         ),
         click.option(
             "--runs",
@@ -97,7 +97,7 @@ def _simulation_options(metavar: str) -> Callable[[Callable[..., None]], Callabl
             metavar="N",
             default=20,
             show_default=True,
-            help="How many times, each with other chance.",
+            help="Number of runs, each with its own random numbers.",
         ),
         json_option,
         click.option(
@@ -131,7 +131,7 @@ def storm() -> None:
     "policies",
     multiple=True,
     metavar="POLICY ...",
-    help="A policy to put through it; several may be named. Left out: those of the scenario.",
+    help="A policy to simulate; repeat for several. Default: the policies of the scenario.",
 )
 def run(**options: Unpack[RunOptions]) -> None:
     """Simulate policies under SCENARIO and show the results."""
@@ -147,7 +147,7 @@ def compare(**options: Unpack[RunOptions]) -> None:
     All policies get the same random numbers.
     """
     if not options["policies"]:
-        raise click.UsageError("Missing argument 'POLICY ...': whom to compare.")
+        raise click.UsageError("Missing argument 'POLICY ...': name the policies to compare.")
     _simulate("compare", **options)
 
 
