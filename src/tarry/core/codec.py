@@ -129,7 +129,7 @@ def refuse_unknown(where: str, table: Mapping[str, object], known: tuple[str, ..
 
 
 def hint(word: object, known: Iterable[str]) -> str:
-    """Return the known word that was probably meant, as the end of a message."""
+    """Return ' (did you mean ...?)' with the closest known word; empty if none is close."""
     close = nearest(word, known) if isinstance(word, str) else None
     return "" if close is None else f" (did you mean {close}?)"
 

@@ -108,7 +108,9 @@ def listen(  # noqa: PLR0913  one argument per option
     try:
         with needed_for("a public key"):
             webhook = Webhook(*secrets) if secrets else None
-        asyncio.run(_listen(Inbox(webhook, responses, voice.tell), host, port, down, voice))
+        asyncio.run(
+            _listen(Inbox(webhook, responses, voice.print_request), host, port, down, voice)
+        )
     except SettingsError as error:
         raise WrongSettings(str(error)) from error
 
@@ -125,7 +127,7 @@ class _Voice:
         self.stop = asyncio.Event()
         self.trouble: OSError | None = None
 
-    def tell(self, arrival: Arrival | OtherRequest) -> None:
+    def print_request(self, arrival: Arrival | OtherRequest) -> None:
         """Print a request that arrived."""
         if self._json:
             self._print(json.dumps(arrival.facts(body=self._show_body)))

@@ -131,4 +131,4 @@ def delete(remote: Remote, *, app: str, yes: bool) -> None:
     """Delete an application, and discard its waiting deliveries."""
     confirm(f"Delete the application {app}, and discard its waiting deliveries?", yes=yes)
     remote.server.request("DELETE", "app", app)
-    remote.say(f"{app} is deleted")
+    remote.print_confirmation(f"{app} is deleted")

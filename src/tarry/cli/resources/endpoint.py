@@ -179,7 +179,7 @@ def delete(remote: Remote, *, app: str, endpoint: str, yes: bool) -> None:
     """Delete an endpoint, and discard its waiting deliveries."""
     confirm(f"Delete the endpoint {endpoint}, and discard its waiting deliveries?", yes=yes)
     remote.server.request("DELETE", "app", app, "endpoint", endpoint)
-    remote.say(f"{endpoint} is deleted")
+    remote.print_confirmation(f"{endpoint} is deleted")
 
 
 def _fields_of_options(  # noqa: PLR0913  one argument per option

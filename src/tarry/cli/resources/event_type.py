@@ -90,4 +90,4 @@ def delete(remote: Remote, *, name: str, expunge: bool, yes: bool) -> None:
     """
     confirm(f"Delete the event type {name}?", yes=yes)
     remote.server.request("DELETE", "event-type", name, query={"expunge": expunge})
-    remote.say(f"{name} is {'deleted' if expunge else 'archived'}")
+    remote.print_confirmation(f"{name} is {'deleted' if expunge else 'archived'}")

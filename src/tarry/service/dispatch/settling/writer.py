@@ -194,7 +194,7 @@ class SettlementWriter:
     def _try_again(self, part: Part) -> None:
         """Put a refused part on the list again."""
         for lane, _, _ in part.finished:
-            lane.take_back()
+            lane.count_handed_in_again()
         self._put_back([part])
 
     async def _settle(self, part: Part) -> list[bool]:

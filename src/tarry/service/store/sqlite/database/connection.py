@@ -30,7 +30,7 @@ def connect(path: Path, *, create: bool = False) -> apsw.Connection:
         # takes ten times as long as the query. The plans here do not depend on the values.
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         db.set_busy_handler(BusyHandler())
-        if not is_another_programs(db):  # a foreign file must not change at all
+        if not has_foreign_tables(db):  # a foreign file must not change at all
             _write_ahead(db)
         db.pragma("synchronous", "FULL")
         db.pragma("cache_size", -CACHE_KB)
@@ -78,7 +78,7 @@ def _write_ahead(db: apsw.Connection) -> None:
             return
 
 
-def is_another_programs(db: apsw.Connection) -> bool:
+def has_foreign_tables(db: apsw.Connection) -> bool:
     """Return whether the file has tables that tarry did not create."""
     has_tables = db.pragma("schema_version") != 0
     return bool(has_tables and db.pragma("application_id") != APPLICATION_ID)
