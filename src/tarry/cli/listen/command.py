@@ -136,7 +136,7 @@ class _Voice:
             if self._show_body and (body := arrival.shown_body()):
                 self._print(body)
 
-    def say(self, event: str, words: str, **facts: object) -> None:
+    def print_event(self, event: str, words: str, **facts: object) -> None:
         """Print another event."""
         self._print(json.dumps({"event": event, **facts}) if self._json else words)
 
@@ -158,16 +158,16 @@ async def _listen(inbox: Inbox, host: str, port: int, down: float, voice: _Voice
     if down:
         asyncio.get_running_loop().call_later(down, turns.put_nowait, True)  # noqa: FBT003  True means up
         words = f"down for {spoken(down)}, then listening at {listener.url}"
-        voice.say("down", words, url=listener.url)
+        voice.print_event("down", words, url=listener.url)
     else:
         await listener.up()
-        voice.say("listening", f"listening at {listener.url}", url=listener.url)
+        voice.print_event("listening", f"listening at {listener.url}", url=listener.url)
     turning = asyncio.create_task(_turn(listener, turns, voice))
     await voice.stop.wait()
     turning.cancel()
     await listener.close()
     counts = inbox.counts
-    voice.say("summary", str(counts), **vars(counts))
+    voice.print_event("summary", str(counts), **vars(counts))
     if voice.trouble is not None:
         raise voice.trouble
 
@@ -187,7 +187,7 @@ async def _turn(listener: Listener, turns: "asyncio.Queue[bool]", voice: _Voice)
         up = await turns.get()
         if up and not listener.is_up:
             await listener.up()
-            voice.say("listening", f"listening at {listener.url}", url=listener.url)
+            voice.print_event("listening", f"listening at {listener.url}", url=listener.url)
         elif listener.is_up and not up:
             await listener.down()
-            voice.say("down", "down: connections are refused", url=listener.url)
+            voice.print_event("down", "down: connections are refused", url=listener.url)

@@ -47,7 +47,7 @@ class StandIns(Struct, frozen=True):
             count += original is not None
             return escape if original is None else original
 
-        return _replace(_TO_PRIVATE, part, restore), count
+        return _replace_escapes(_TO_PRIVATE, part, restore), count
 
 
 def stand_ins(text: bytes) -> StandIns | None:
@@ -67,7 +67,7 @@ def stand_ins(text: bytes) -> StandIns | None:
         halves[new] = half
         return new
 
-    return StandIns(_replace(_TO_HALF, text, stand_in), halves)
+    return StandIns(_replace_escapes(_TO_HALF, text, stand_in), halves)
 
 
 def decode(text: bytes, kind: Any) -> Any:  # noqa: ANN401  a value of type `kind`
@@ -75,7 +75,7 @@ def decode(text: bytes, kind: Any) -> Any:  # noqa: ANN401  a value of type `kin
     try:
         return _decoder(kind).decode(text)
     except msgspec.DecodeError:
-        return _decoder(kind).decode(_replace(_TO_HALF, text, lambda _half: _UNKNOWN))
+        return _decoder(kind).decode(_replace_escapes(_TO_HALF, text, lambda _half: _UNKNOWN))
 
 
 def _to_float(digits: str) -> float:
@@ -89,7 +89,9 @@ def _to_float(digits: str) -> float:
 _decoder = lru_cache(partial(msgspec.json.Decoder, float_hook=_to_float))
 
 
-def _replace(to_escape: re.Pattern[bytes], text: bytes, new: Callable[[bytes], bytes]) -> bytes:
+def _replace_escapes(
+    to_escape: re.Pattern[bytes], text: bytes, new: Callable[[bytes], bytes]
+) -> bytes:
     """Replace each escape that the pattern leads to."""
     parts, end = [], 0
     while match := to_escape.match(text, end):

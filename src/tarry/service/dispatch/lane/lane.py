@@ -243,7 +243,7 @@ class Lane:
 
     def expired(self, number: int) -> None:
         """Count deliveries that ended because they were too old."""
-        self.backlog.end(number)
+        self.backlog.count_ended(number)
         self.backlog.buffer.forget_rows()
         self.pump()
 
