@@ -212,7 +212,7 @@ def test_without_a_key_the_first_one_is_made_and_shown_once(command: str, db: st
             assert httpx.get(f"{url}/api/v1/app", headers=lets_in, **PLAIN).json()["data"] == []
             for page in ("dashboard", "docs"):
                 assert httpx.get(said[page], **PLAIN).status_code == 200
-            assert said["to ask it"] == f"export TARRY_SERVER={url} TARRY_KEY={key}"
+            assert said["to use it"] == f"export TARRY_SERVER={url} TARRY_KEY={key}"
         finally:
             process.send_signal(signal.SIGTERM)
             assert process.wait(120) == 0

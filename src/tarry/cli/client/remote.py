@@ -93,7 +93,7 @@ class Remote:
         if answer.body:
             click.echo(answer.body)
 
-    def say(self, words: str) -> None:
+    def print_confirmation(self, words: str) -> None:
         """Print a confirmation for people; programs use the exit code."""
         if not self.as_json:
             click.echo(words)

@@ -32,7 +32,7 @@ EXIT_CODES = (
     " 2, a setting is wrong; 3, the database cannot be used."
 )
 DATABASE_CODES = (
-    "Exit codes: 0, it is done; 2, the command line or a setting is wrong; 3, the database cannot"
+    "Exit codes: 0, success; 2, the command line or a setting is wrong; 3, the database cannot"
     " be used."
 )
 KNOWN = (
@@ -185,7 +185,7 @@ dispatch_options = option_group(
         type=Whole(min=1),
         default=1000,
         metavar="N",
-        help="The most attempts at a time.",
+        help="At most this many attempts at a time.",
     ),
     setting(
         "--lease",

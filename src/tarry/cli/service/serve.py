@@ -51,13 +51,13 @@ front_options = option_group(
     setting(
         "--api-key",
         metavar="KEY",
-        help="A key that may do everything, beside those that `tarry key create` makes.",
+        help="A key with all rights, besides the keys that `tarry key create` makes.",
     ),
     setting(
         "--key-rate",
         type=Number(min=0, min_open=True),
         metavar="N",
-        help="Requests a second that each key may make, in this process. Any number, if not given.",
+        help="Requests a second that each key may make, in this process. Default: no limit.",
     ),
 )
 """Options for where the API listens and which keys it accepts."""
@@ -159,4 +159,4 @@ async def _say_more(hooks: Any, url: str, api_key: str | None) -> None:  # noqa:
     click.echo(f"  docs: {url}/docs", err=True)
     if api_key is None and (first := await hooks.first_key()):
         click.echo(f"  first key, shown only now: {first}", err=True)
-        click.echo(f"  to ask it: export TARRY_SERVER={url} TARRY_KEY={first}", err=True)
+        click.echo(f"  to use it: export TARRY_SERVER={url} TARRY_KEY={first}", err=True)

@@ -105,7 +105,7 @@ class Api:
         except Exception:  # the response only says that it failed; the log says why
             log.exception("%s %r", request.method, request.path)  # %r: a path may hold newlines
             status, headers, body = problem(500, "server_error", "something went wrong")
-        self.metrics.count(self._name(request, route), status, time.perf_counter() - began)
+        self.metrics.count(self._metrics_label(request, route), status, time.perf_counter() - began)
         pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
         if status not in BODILESS:
             pairs.append((b"content-length", b"%d" % len(body)))
@@ -126,7 +126,7 @@ class Api:
             return None
         return self._routes.find(request.method, request.path[len(PREFIX) :])
 
-    def _name(self, request: Request, route: Match | frozenset[str] | None) -> str:
+    def _metrics_label(self, request: Request, route: Match | frozenset[str] | None) -> str:
         """Return the label of a request in the metrics: an operation's name, or a page's path."""
         if isinstance(route, Match):
             return route.operation.name
@@ -173,7 +173,7 @@ class Api:
             caller = known_caller
             if not _may(caller, operation):
                 return problem(403, "insufficient access", _refusal(caller, operation))
-            if wait := self._limit.wait(caller.key):
+            if wait := self._limit.take(caller.key):
                 detail = "too many requests with this key; retry after the time in `retry-after`"
                 return problem(429, "rate_limit", detail, {"retry-after": str(wait)})
         body: bytes | None = b""

@@ -86,11 +86,11 @@ async def make_api(hooks: Hooks, api_key: str | None, *, key_rate: float | None 
     """
     first = None if api_key is None else (api_key, hooks.environment)
     access = Access(hooks.store, await hooks.pepper(), first=first)
-    pages = {"/docs": docs, **{path: _static(answer) for path, answer in web.pages().items()}}
+    pages = {"/docs": docs, **{path: _fixed_page(answer) for path, answer in web.pages().items()}}
     return Api(hooks, access, Routes(operations()), pages=pages, limit=RateLimit(key_rate))
 
 
-def _static(answer: Answer) -> Page:
+def _fixed_page(answer: Answer) -> Page:
     """Return a page with a fixed response."""
 
     async def page() -> Answer:

@@ -256,10 +256,10 @@ class RegistryContract(Topic):
         stored = [await store.key(key.hash) for key in keys]
         assert [key.expires_at for key in stored] == [NOON + 60, NOON + 60, NOON + 30, None, None]
         assert [key.revoked_at for key in stored] == [None, None, None, NOON - 1, None]
-        assert [key.opens(NOON + 59) for key in stored] == [True, True, False, False, True]
-        assert not stored[0].opens(NOON + 60)
+        assert [key.is_valid_at(NOON + 59) for key in stored] == [True, True, False, False, True]
+        assert not stored[0].is_valid_at(NOON + 60)
         assert await store.revoke_keys("app_1", sessions=None, now=NOON + 1) == 3
-        assert not (await store.key(keys[0].hash)).opens(NOON + 2)
+        assert not (await store.key(keys[0].hash)).is_valid_at(NOON + 2)
 
     async def test_keys_are_listed_without_those_to_an_application(self, store: Store) -> None:
         keys = [a_key(), a_key(revoked_at=NOON), a_key()]

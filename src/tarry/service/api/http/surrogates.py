@@ -44,7 +44,7 @@ class StandIns(Struct, frozen=True):
             count += original is not None
             return escape if original is None else original
 
-        return _replace(_PRIVATE, part, restore), count
+        return _replace_escapes(_PRIVATE, part, restore), count
 
 
 def stand_ins(text: bytes) -> StandIns | None:
@@ -64,7 +64,7 @@ def stand_ins(text: bytes) -> StandIns | None:
         halves[new] = half
         return new
 
-    return StandIns(_replace(_HALF, text, stand_in, len(_FREE)), halves)
+    return StandIns(_replace_escapes(_HALF, text, stand_in, len(_FREE)), halves)
 
 
 def decode(text: bytes, kind: Any) -> Any:  # noqa: ANN401  a value of type `kind`
@@ -75,7 +75,7 @@ def decode(text: bytes, kind: Any) -> Any:  # noqa: ANN401  a value of type `kin
     try:
         return _decoder(kind).decode(text)
     except msgspec.DecodeError:
-        read = _replace(_HALF, text, lambda _half: _UNKNOWN, len(_FREE))
+        read = _replace_escapes(_HALF, text, lambda _half: _UNKNOWN, len(_FREE))
         return _decoder(kind).decode(read)
 
 
@@ -90,7 +90,7 @@ def _to_float(digits: str) -> float:
 _decoder = lru_cache(partial(msgspec.json.Decoder, float_hook=_to_float))
 
 
-def _replace(
+def _replace_escapes(
     escape: re.Pattern[bytes], text: bytes, new: Callable[[bytes], bytes], most: int | None = None
 ) -> bytes:
     """Replace each such escape of a text, or the first ones."""

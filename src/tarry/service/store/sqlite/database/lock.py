@@ -61,7 +61,7 @@ class DispatcherLock:
             os.close(self._file)
             self._file = None
 
-    def stay_behind(self) -> None:
+    def close_in_child(self) -> None:
         """Close the lock in a forked child: the role belongs to the parent."""
         self._workers.clear()
         if self._file is not None:
@@ -108,10 +108,10 @@ class DispatcherLock:
 _locks: WeakSet[DispatcherLock] = WeakSet()
 
 
-def _stay_behind() -> None:
+def _close_locks_in_child() -> None:
     """Close the locks in a forked child: it would hold the role after its parent has ended."""
     for lock in list(_locks):
-        lock.stay_behind()
+        lock.close_in_child()
 
 
-os.register_at_fork(after_in_child=_stay_behind)
+os.register_at_fork(after_in_child=_close_locks_in_child)
