@@ -22,7 +22,7 @@ from tarry.service.api.http.operation import Operation, Reply
 from tarry.service.api.http.parsing import read_body, read_query
 from tarry.service.api.http.problem import Answer, error_answer, json_answer, problem
 from tarry.service.api.http.rate_limit import RateLimit
-from tarry.service.api.http.request import Request, path_of
+from tarry.service.api.http.request import Request, check_head, path_of
 from tarry.service.api.http.routes import Match, Routes
 from tarry.service.api.resources.call import Call, chance_of
 from tarry.service.api.resources.messages.send_cache import SendCache
@@ -90,6 +90,7 @@ class Api:
         )
         route = self._find(request)
         try:
+            check_head(scope["headers"], scope["http_version"])
             if isinstance(route, Match):
                 status, headers, body = await self._answer_operation(route, request, receive)
             elif route is None:
