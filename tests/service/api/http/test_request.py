@@ -16,21 +16,6 @@ def test_a_request_says_where_this_server_is() -> None:
     assert request_with().base == ""
 
 
-@pytest.mark.parametrize(
-    ("headers", "base"),
-    [
-        ({"x_forwarded_proto": "https"}, "https://inside:8400"),
-        ({"x_forwarded_proto": "https, http", "x_forwarded_host": "a.b, c"}, "https://a.b"),
-        ({"x_forwarded_proto": "http"}, "http://inside:8400"),
-        ({"x_forwarded_proto": "javascript"}, "http://inside:8400"),
-    ],
-)
-def test_who_came_by_way_of_a_proxy_is_told_where_that_is(
-    headers: dict[str, str], base: str
-) -> None:
-    assert request_with(host="inside:8400", **headers).base == base
-
-
 def test_an_idempotency_key_is_there_or_not_and_not_too_long() -> None:
     assert request_with(idempotency_key="a").idempotency_key == "a"
     assert request_with(idempotency_key="").idempotency_key is None

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from tarry.service.api.http.problem import BadRequest, Invalid
+from tarry.service.api.http.public_address import PublicAddress
 
 MOST_KEY = 255
 """The most characters of an idempotency key."""
@@ -24,6 +25,9 @@ class Request(Struct, frozen=True, kw_only=True):
     query: bytes
     headers: Mapping[bytes, bytes]
     scheme: str = "http"
+    peer: str = ""
+    """The address that the connection comes from; empty if it is not TCP."""
+    public_address: PublicAddress = PublicAddress()
 
     def header(self, name: bytes) -> str:
         """Return a header's value, empty if it is missing."""
@@ -40,13 +44,7 @@ class Request(Struct, frozen=True, kw_only=True):
     @property
     def base(self) -> str:
         """The URL of this server as the client sees it, also behind a proxy; empty if unknown."""
-        host = self._forwarded(b"x-forwarded-host") or self.header(b"host")
-        secure = self._forwarded(b"x-forwarded-proto") == "https"
-        return f"{'https' if secure else self.scheme}://{host}" if host else ""
-
-    def _forwarded(self, name: bytes) -> str:
-        """Return the first value of a proxy's header: each further proxy appends its own."""
-        return self.header(name).partition(",")[0].strip()
+        return self.public_address.base(self.scheme, self.headers, self.peer)
 
 
 def check_head(headers: Sequence[tuple[bytes, bytes]], http_version: str) -> None:
