@@ -249,6 +249,7 @@ def test_space_around_a_value_is_refused(value: str) -> None:
         "SVIX_SIGNATURE",
         "Metadata",
         "METADATA",
+        "Tarry-Attempt",
         "Metadata-Flavor",
         "X-aliyun-ecs-metadata-token",
         "X-Google-Metadata-Request",

@@ -86,6 +86,7 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
 _OURS = (
     *("webhook-", "svix-", "x-svix-", "proxy-", "x-amzn-"),
+    "tarry-",  # tarry-attempt would switch off the retries of a receiver that trusts this service
     *("x-aws-ec2-metadata-", "x-aliyun-ecs-metadata-"),
 )
 _RESERVED = frozenset(
