@@ -38,8 +38,10 @@ DATABASE_CODES = (
 KNOWN = (
     *("allow_network", "api_key", "authorities", "certificate", "db", "disk_reserve", "grace"),
     *("in_flight", "key", "key_rate", "lease", "listen", "most_waiting", "ports", "proxy"),
-    "server",
+    *("public_url", "server", "trusted_proxy"),
 )
+LISTS = ("allow_network", "trusted_proxy")
+"""Settings that may have several values."""
 
 C = TypeVar("C", bound=Callable[..., Any])
 P = ParamSpec("P")
@@ -71,8 +73,9 @@ def from_file(context: click.Context, _option: click.Parameter, path: Path | Non
         raise WrongSettings(f"{file} cannot be read: {error}") from error
     check_keys(document, str(file))
     check_values(document, str(file))
-    if isinstance(network := document.get("allow_network"), str):
-        document["allow_network"] = [network]
+    for key in LISTS:
+        if isinstance(value := document.get(key), str):
+            document[key] = [value]
     context.default_map = {**(context.default_map or {}), **document}
     return file
 
@@ -89,11 +92,11 @@ def check_keys(document: Mapping[str, object], source: str) -> None:
 def check_values(document: Mapping[str, object], source: str) -> None:
     """Refuse a value of the wrong type. The value is not shown, since it may be a secret."""
     for key, value in document.items():
-        values = value if key == "allow_network" and isinstance(value, list) else [value]
+        values = value if key in LISTS and isinstance(value, list) else [value]
         if any(
             isinstance(item, bool) or not isinstance(item, str | int | float) for item in values
         ):
-            wanted = "a text, or a list of them" if key == "allow_network" else "a text or a number"
+            wanted = "a text, or a list of them" if key in LISTS else "a text or a number"
             raise WrongSettings(f"{source}: the setting {key!r} must be {wanted}")
 
 

@@ -59,6 +59,19 @@ front_options = option_group(
         metavar="N",
         help="Requests a second that each key may make, in this process. Default: no limit.",
     ),
+    setting(
+        "--public-url",
+        metavar="URL",
+        help="Where clients reach this server, for links to the portal, e.g."
+        " https://hooks.example.com. Default: the address that the request was sent to.",
+    ),
+    setting(
+        "--trusted-proxy",
+        multiple=True,
+        metavar="NETWORK",
+        help="A proxy in front of this server whose X-Forwarded-Host and X-Forwarded-Proto count,"
+        " e.g. 10.0.0.7; repeatable. Default: none.",
+    ),
 )
 """Options for where the API listens and which keys it accepts."""
 
@@ -145,11 +158,18 @@ async def _fronting(
 
     rest = dict(settings)
     api_key, key_rate = rest.pop("api_key"), rest.pop("key_rate")
+    public_url, trusted_proxies = rest.pop("public_url"), rest.pop("trusted_proxy")
     if api_key is not None and not fits_a_header(api_key):
         raise SettingsError("api-key", "...", "a secret of printable ASCII characters")
     _, port = read_address(listen)
     async with open_hooks(db, own=(listen,) if port else (), **rest) as hooks:
-        answering = await make_api(hooks, api_key, key_rate=key_rate)
+        answering = await make_api(
+            hooks,
+            api_key,
+            key_rate=key_rate,
+            public_url=public_url,
+            trusted_proxies=trusted_proxies,
+        )
         yield hooks, serving_http(answering, listen, signals.hurry)
 
 

@@ -21,8 +21,9 @@ from tarry.service.api.http.metrics import CONTENT_TYPE, RequestMetrics, deliver
 from tarry.service.api.http.operation import Operation, Reply
 from tarry.service.api.http.parsing import read_body, read_query
 from tarry.service.api.http.problem import Answer, error_answer, json_answer, problem
+from tarry.service.api.http.public_address import PublicAddress
 from tarry.service.api.http.rate_limit import RateLimit
-from tarry.service.api.http.request import Request, path_of
+from tarry.service.api.http.request import Request, check_head, path_of
 from tarry.service.api.http.routes import Match, Routes
 from tarry.service.api.resources.call import Call, chance_of
 from tarry.service.api.resources.messages.send_cache import SendCache
@@ -62,6 +63,7 @@ class Api:
         *,
         pages: Mapping[str, Page] | None = None,
         limit: RateLimit | None = None,
+        public_address: PublicAddress | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._hooks, self._access, self._routes = hooks, access, routes
@@ -73,6 +75,7 @@ class Api:
         }
         self.metrics = RequestMetrics()
         self._limit = limit or RateLimit(None)
+        self._public_address = public_address or PublicAddress()
         self._idempotency = Idempotency(hooks.store, now=now)
         self._send_cache = SendCache(hooks.store)
         self._now = now
@@ -87,9 +90,12 @@ class Api:
             query=scope["query_string"],
             headers=dict(scope["headers"]),
             scheme=scope["scheme"],
+            peer=(scope["client"] or ("",))[0],
+            public_address=self._public_address,
         )
         route = self._find(request)
         try:
+            check_head(scope["headers"], scope["http_version"])
             if isinstance(route, Match):
                 status, headers, body = await self._answer_operation(route, request, receive)
             elif route is None:
