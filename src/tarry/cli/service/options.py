@@ -36,9 +36,9 @@ DATABASE_CODES = (
     " be used."
 )
 KNOWN = (
-    *("allow_network", "api_key", "authorities", "certificate", "db", "disk_reserve", "grace"),
-    *("in_flight", "key", "key_rate", "lease", "listen", "most_waiting", "ports", "proxy"),
-    *("public_url", "server", "trusted_proxy"),
+    *("allow_network", "api_key", "api_key_file", "authorities", "certificate", "db"),
+    *("disk_reserve", "grace", "in_flight", "key", "key_file", "key_rate", "lease", "listen"),
+    *("most_waiting", "ports", "proxy", "public_url", "server", "trusted_proxy"),
 )
 LISTS = ("allow_network", "trusted_proxy")
 """Settings that may have several values."""
@@ -146,7 +146,7 @@ authorities_option = setting(
 certificate_option = setting(
     "--certificate",
     type=click.Path(path_type=Path),
-    help="A PEM file with a client certificate and its key.",
+    help="A PEM file with a client certificate and its key, of mode 0600.",
 )
 
 

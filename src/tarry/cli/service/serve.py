@@ -10,6 +10,7 @@ from tarry.cli.input.option_group import option_group
 from tarry.cli.input.ranges import Number
 from tarry.cli.output.safe_text import fits_a_header
 from tarry.cli.service.garbage_collection import seldom_collected
+from tarry.cli.service.key_options import key_options
 from tarry.cli.service.options import (
     EXIT_CODES,
     StopSignals,
@@ -48,10 +49,8 @@ front_options = option_group(
         expose_value=False,
         callback=_refuse_port,
     ),
-    setting(
-        "--api-key",
-        metavar="KEY",
-        help="A key with all rights, besides the keys that `tarry key create` makes.",
+    key_options(
+        "api-key", "A key with all rights, besides the keys that `tarry key create` makes."
     ),
     setting(
         "--key-rate",

@@ -28,7 +28,7 @@ class Need(Enum):
     NOTHING = auto()  # no key at all
     SEND = auto()
     LOOK = auto()
-    SECRETS = auto()  # read endpoints' signing secrets
+    SECRETS = auto()  # read endpoints' signing secrets and the values of their headers
     ROTATE = auto()
     ATTEMPTS = auto()  # send messages again: resend, recover, replay, probe
     ENDPOINTS = auto()  # create, change and delete endpoints

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import apsw
 
+from tarry.service.store.sqlite.database.private_file import create_private
+
 APPLICATION_ID = int.from_bytes(b"tarr", "big")
 LOCK_WAIT_SECONDS = 5.0
 """How long to wait for a lock that another process has."""
@@ -23,7 +25,9 @@ for many rows counts once for each width."""
 
 def connect(path: Path, *, create: bool = False) -> apsw.Connection:
     """Return a connection for writing; a missing file is created only with `create`."""
-    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+    if create:
+        create_private(path)
+    flags = apsw.SQLITE_OPEN_READWRITE
     db = apsw.Connection(str(path), flags=flags, statementcachesize=CACHED_STATEMENTS)
     try:
         # Without it, SQLite plans a query with a join again for every new parameter value, and that

@@ -85,6 +85,8 @@ def on_file(
     except apsw.Error as error:
         translated = store_error(error, path)
         raise translated from error
+    except OSError as error:  # the empty file could not be created
+        raise StoreError(f"{path} cannot be created: {error.strerror}") from error
 
 
 def check_folder(path: Path) -> None:
