@@ -162,8 +162,8 @@ def public_bases(kind: type) -> tuple[type, ...]:
         (
             EXAMPLES[-1],
             (
-                "the database's disk has 12 MB left, and 256 MB are kept for what was accepted"
-                " already; nothing was accepted"
+                "the database's disk has 12 MB left, and 256 MB are kept for messages accepted"
+                " earlier; nothing was accepted"
             ),
         ),
         (GaveUp("why", attempts=1, elapsed=0.5), "gave up after 1 attempt in 0.5 s: why"),

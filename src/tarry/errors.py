@@ -219,8 +219,8 @@ class DiskNearlyFull(BacklogFull):
     def __str__(self) -> str:
         return (
             f"the database's disk has {self.left // 1_000_000} MB left, and"
-            f" {self.reserve // 1_000_000} MB are kept for what was accepted already; nothing was"
-            " accepted"
+            f" {self.reserve // 1_000_000} MB are kept for messages accepted earlier;"
+            " nothing was accepted"
         )
 
 

@@ -161,6 +161,7 @@ def test_a_lane_is_busy_if_it_sends_about_what_it_may() -> None:
         ("longest_hold", math.inf, "a number of seconds above 0"),
         ("creep", 0, "a number above 0"),
         ("tick", 0, "a number of seconds above 0"),
+        ("probe", 1, "ProbeRule"),
     ],
 )
 def test_a_rule_that_cannot_work_is_refused(field: str, value: float, wanted: str) -> None:

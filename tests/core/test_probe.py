@@ -15,14 +15,16 @@ from tarry.core.probe import (
     LONGEST,
     LONGEST_ASKED,
     SHORTEST,
+    STEADY,
     interval,
     probed,
     put_off,
     scheduled,
 )
+from tarry.core.probe_rule import ProbeRule
 
 RULE = PacerRule()
-TWO_HOURS = 7200.0
+HOUR, TWO_HOURS, FIVE_DAYS = 3_600.0, 7_200.0, 432_000.0
 BACKLOGS = [1, 20, 100, 600, 667, 1_000, 2_000, 10_000, 100_000]
 
 Draw = Callable[[], float]
@@ -66,6 +68,12 @@ def allowed(waiting: int) -> float:
     return max(RULE.allowance * waiting, RULE.least_probes)
 
 
+def allowed_later(waiting: int) -> float:
+    """The most in any stretch: after the first one, no probe may be too late for the age."""
+    latest = RULE.probe.latest(RULE.span, waiting=waiting)
+    return max(allowed(waiting), (1 + JITTER) * RULE.span / latest)
+
+
 # --- The allowance ------------------------------------------------------------------------------
 
 
@@ -80,7 +88,8 @@ def test_a_dead_endpoint_is_never_probed_beyond_the_allowance(
 ) -> None:
     capacity = None if capacity_of_backlog is None else waiting * capacity_of_backlog
     made = attempts(waiting, capacity, draw, until=TWO_HOURS)
-    assert most_in_a_span(made) <= allowed(waiting)
+    assert sum(time < RULE.span for time in made) <= allowed(waiting)
+    assert most_in_a_span(made) <= allowed_later(waiting)
 
 
 @given(
@@ -99,15 +108,57 @@ def test_no_backlog_and_no_chance_breaks_the_allowance(
         (lambda: chance.choice(sides)) if sides else chance.random,
         until=3 * RULE.span,
     )
-    assert most_in_a_span(made) <= allowed(waiting)
+    assert sum(time < RULE.span for time in made) <= allowed(waiting)
+    assert most_in_a_span(made) <= allowed_later(waiting)
 
 
 @pytest.mark.parametrize("waiting", [1, 1_000, 10_000])
 def test_the_allowance_is_used_not_hoarded(waiting: int) -> None:
-    made = attempts(waiting, None, by_chance(1).random, until=TWO_HOURS)
+    made = attempts(waiting, None, by_chance(1).random, until=HOUR)
     assert most_in_a_span(made) >= 0.9 * allowed(waiting)
-    late = [time for time in made if time >= TWO_HOURS - RULE.span]
-    assert len(late) >= 0.9 * allowed(waiting)
+    late = [time for time in made if time >= HOUR - RULE.span]
+    assert len(late) >= 0.9 * STEADY * allowed(waiting)
+
+
+# --- An outage that goes on ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("waiting", "most"), [(1, 300), (100, 300), (1_000, 800), (10_000, 2_000)])
+@pytest.mark.parametrize("draw", [latest, by_chance(1).random], ids=["latest", "by chance"])
+def test_an_endpoint_that_is_down_for_five_days_gets_few_requests(
+    waiting: int, most: int, draw: Draw
+) -> None:
+    assert len(attempts(waiting, None, draw, until=FIVE_DAYS)) <= most
+
+
+@pytest.mark.parametrize(("waiting", "share"), [(1, 0.05), (999, 0.05), (1_000, 0.01)])
+@pytest.mark.parametrize("capacity", [None, 0.01])
+@pytest.mark.parametrize(
+    "draw", [soonest, latest, by_chance(1).random], ids=["soonest", "latest", "by chance"]
+)
+def test_after_ten_minutes_no_probe_is_later_than_its_share_of_the_age_or_an_hour(
+    waiting: int, share: float, capacity: float | None, draw: Draw
+) -> None:
+    made = attempts(waiting, capacity, draw, until=FIVE_DAYS)
+    for before, after in pairwise(made):
+        if after > RULE.span:
+            ended = max(before, RULE.span)  # the end that this probe notices the latest
+            assert after - ended <= min(HOUR, share * ended) + 1e-6
+
+
+def test_the_pace_of_the_first_ten_minutes_is_kept_for_an_hour() -> None:
+    for age, apart in ((700.0, 30.0), (3_599.0, 30.0), (3_600.0, 3_600 * 0.05 / 1.1)):
+        assert interval(RULE, down(1), now=age, waiting=1) == pytest.approx(apart, rel=1e-4)
+    assert interval(RULE, down(1), now=1e6, waiting=1) == pytest.approx(3_600 / 1.1)
+
+
+def test_another_rule_makes_the_probes_fewer_or_more() -> None:
+    rule = RULE.replace(probe=ProbeRule(late=0.5, late_large=0.1, large=10, steady=0, at_most=900))
+    assert interval(rule, down(9), now=1_000.0, waiting=9) == pytest.approx(500 / 1.1)
+    assert interval(rule, down(10), now=1_000.0, waiting=10) == pytest.approx(100 / 1.1)
+    assert interval(rule, down(9), now=1e5, waiting=9) == pytest.approx(900 / 1.1)
+    often = RULE.replace(probe=ProbeRule(late=0.001, at_most=1))
+    assert interval(often, down(1), now=1e5, waiting=1) == SHORTEST
 
 
 # --- The interval -------------------------------------------------------------------------------
@@ -120,7 +171,7 @@ def test_the_allowance_is_used_not_hoarded(waiting: int) -> None:
     probes=st.integers(0, 1_000_000),
     draw=st.floats(0, 1, exclude_max=True),
 )
-def test_probes_are_from_1_to_300_seconds_apart_and_a_tenth_by_chance(
+def test_probes_are_from_1_second_to_an_hour_apart_and_a_tenth_by_chance(
     waiting: int, capacity: float | None, age: float, probes: int, draw: float
 ) -> None:
     pace = Pace(phase=Phase.OPEN, capacity=capacity, probes=probes, down_since=1_000.0)
@@ -151,8 +202,8 @@ def test_no_length_of_an_outage_is_always_found_out_late(
     assert sum(found) / len(found) < 0.7 * widest  # half of it, give or take
 
 
-def test_a_young_outage_is_looked_at_often_and_an_old_one_at_the_allowance() -> None:
-    apart = [after - before for before, after in pairwise(attempts(1, None, soonest, until=7200))]
+def test_a_young_outage_is_looked_at_often_and_an_older_one_at_the_allowance() -> None:
+    apart = [after - before for before, after in pairwise(attempts(1, None, soonest, until=HOUR))]
     assert apart[RULE.failures - 1 :][:6] == pytest.approx([1, 1, 2, 4, 8, 16], rel=1e-4)
     assert apart[-1] == pytest.approx(RULE.span / RULE.least_probes, rel=1e-4)
 
@@ -183,11 +234,12 @@ def test_a_short_outage_costs_few_probes_and_is_found_out_soon(
 
 def test_a_drain_that_takes_long_does_not_want_quick_probes() -> None:
     aged = Pace(phase=Phase.OPEN)
-    assert interval(RULE, aged, now=1e4, waiting=100_000) == SHORTEST
+    assert interval(RULE, aged, now=1_000, waiting=100_000) == SHORTEST
     known = aged.replace(capacity=1_000.0)
-    assert interval(RULE, known, now=1e4, waiting=100_000) == pytest.approx(4.0)
+    assert interval(RULE, known, now=1_000, waiting=100_000) == pytest.approx(4.0)
     slow = aged.replace(capacity=1.0)
-    assert interval(RULE, slow, now=1e4, waiting=100_000) == LONGEST
+    assert interval(RULE, slow, now=1_000, waiting=100_000) == pytest.approx(10 / 1.1)
+    assert interval(RULE, slow, now=100, waiting=100_000) == RULE.span / 2
 
 
 # --- What the endpoint asks for, and what gets lost ---------------------------------------------

@@ -267,7 +267,7 @@ import click
 from tarry.cli.output.tables import json_option
 
 
-@click.command(epilog="Exit codes: 0, it is done; 2, the command line is wrong.")
+@click.command(epilog="Exit codes: 0, success; 2, the command line is wrong.")
 @click.argument("word")
 @json_option
 def shout(word: str, *, as_json: bool) -> None:

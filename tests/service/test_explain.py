@@ -430,8 +430,19 @@ def test_a_sentence_names_a_failure_that_the_endpoints_of_an_application_share()
 
 def test_a_tenant_does_not_learn_that_endpoints_of_others_fail_too() -> None:
     alone = explain(a_delivery(), a_row(OPEN), [], now=NOON)
-    shared = explain(a_delivery(), a_row(), [], now=NOON, origins=whole(OPEN))
+    shared = explain(a_delivery(), a_row(), [], now=NOON, origins=whole(OPEN), tenant=True)
     assert shared.sentences == alone.sentences
+    recovering = explain(a_delivery(), a_row(), [], now=NOON, origins=whole(PACED), tenant=True)
+    assert "120" not in recovering.sentences[0]
+    ahead = outlook(a_row(), now=NOON, origins=whole(PACED), tenant=True)
+    assert (ahead.scope, ahead.rate, ahead.capacity) == (Scope.ENDPOINT, None, None)
+
+
+def test_an_operator_learns_that_the_whole_host_is_affected() -> None:
+    for pace in (OPEN, PACED):
+        found = explain(a_delivery(), a_row(), [], now=NOON, origins=whole(pace))
+        assert any("endpoints of other applications" in text for text in found.sentences)
+        assert len(explain(a_delivery(), a_row(pace), [], now=NOON).sentences) == 1
 
 
 def test_a_recovery_is_told_with_its_rate() -> None:

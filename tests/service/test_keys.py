@@ -20,8 +20,8 @@ async def test_a_key_is_found_by_its_hash_alone(hooks: Hooks) -> None:
     found = await hooks.store.key(hash_key(text, await hooks.pepper()))
     assert found == key
     assert (found.scopes, found.name, found.environment) == ((Scope.READ,), "ci", hooks.environment)
-    assert found.opens(4_999_999_999.0)
-    assert not found.opens(5_000_000_000.0)
+    assert found.is_valid_at(4_999_999_999.0)
+    assert not found.is_valid_at(5_000_000_000.0)
 
 
 async def test_without_the_pepper_a_hash_is_another(hooks: Hooks) -> None:
@@ -34,7 +34,7 @@ async def test_a_revoked_key_opens_nothing(hooks: Hooks) -> None:
     _, key = await hooks.make_key()
     revoked = await hooks.revoke_key(key.id)
     assert revoked.revoked_at is not None
-    assert not revoked.opens(revoked.revoked_at)
+    assert not revoked.is_valid_at(revoked.revoked_at)
 
 
 async def test_a_key_has_a_scope_at_least(hooks: Hooks) -> None:

@@ -179,7 +179,7 @@ class Crashed(Struct, frozen=True):
 
 
 class Stalled(Struct, frozen=True, kw_only=True):
-    """The watchdog of a worker found lanes with ready deliveries that nobody would have sent."""
+    """The watchdog of a worker found lanes with ready deliveries that no worker would have sent."""
 
     at: float
     worker: str

@@ -138,7 +138,7 @@ class Grouped(click.Group):
 @click.group(
     cls=Grouped,
     commands=CommandTable({name: path for part in GROUPS.values() for name, path in part.items()}),
-    epilog="Exit codes: 0, it is done; 1, it could not be done; 2, the command line, a setting or a"
+    epilog="Exit codes: 0, success; 1, failure; 2, the command line, a setting or a"
     " file it names is wrong; 3, the database or the server cannot be used; 4, what was waited for"
     " takes longer; 130, Ctrl-C.",
     context_settings={"help_option_names": ["-h", "--help"]},

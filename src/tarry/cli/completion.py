@@ -17,7 +17,7 @@ HOW = {
 }
 
 
-@click.command(epilog="Exit codes: 0, it is done; 2, the command line is wrong.")
+@click.command(epilog="Exit codes: 0, success; 2, the command line is wrong.")
 @click.argument("shell", type=click.Choice(list(HOW)))
 def completion(shell: str) -> None:
     """Print a script that completes commands in SHELL.

@@ -32,11 +32,11 @@ def to_dict(policy: Policy) -> dict[str, object]:
     {'kind': 'smooth'}
     """
     document: dict[str, object] = {"version": VERSION}
-    document |= _written(policy, SETTINGS)
+    document |= _plain_fields(policy, SETTINGS)
     for name, forms in UNIONS.items():
-        document[name] = _written_kind(getattr(policy, name), forms)
+        document[name] = _plain_part(getattr(policy, name), forms)
     for name, form in TABLES.items():
-        document[name] = _written(getattr(policy, name), form.keys)
+        document[name] = _plain_fields(getattr(policy, name), form.keys)
     return document
 
 
@@ -64,13 +64,13 @@ def from_dict(document: Mapping[str, object], cls: type[Policy] = Policy) -> Pol
         raise PolicyFormatError(error.field, error.value, wanted) from None
 
 
-def _written_kind(part: object, forms: Mapping[str, Form]) -> dict[str, object]:
+def _plain_part(part: object, forms: Mapping[str, Form]) -> dict[str, object]:
     """Write a backoff or a jitter, its kind first."""
     kind = next(kind for kind, form in forms.items() if isinstance(part, form.made))
-    return {"kind": kind, **_written(part, forms[kind].keys)}
+    return {"kind": kind, **_plain_fields(part, forms[kind].keys)}
 
 
-def _written(part: object, keys: Iterable[str]) -> dict[str, object]:
+def _plain_fields(part: object, keys: Iterable[str]) -> dict[str, object]:
     return {key: _plain(getattr(part, key)) for key in keys}
 
 
@@ -129,7 +129,7 @@ def refuse_unknown(where: str, table: Mapping[str, object], known: tuple[str, ..
 
 
 def hint(word: object, known: Iterable[str]) -> str:
-    """Return the known word that was probably meant, as the end of a message."""
+    """Return ' (did you mean ...?)' with the closest known word; empty if none is close."""
     close = nearest(word, known) if isinstance(word, str) else None
     return "" if close is None else f" (did you mean {close}?)"
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from tarry.core import checks
+from tarry.core.probe_rule import ProbeRule
 from tarry.core.value import Value, settle
 from tarry.core.window import SLICES, Window, slot_of
 
@@ -61,7 +62,7 @@ class PacerRule(Value):
     sends at most `least_probes` probes, or the share `allowance` of the waiting deliveries if that
     is more. The ramp starts at `first` a second, or at the share `head_start` of a remembered
     capacity. A pace that holds is raised by the share `creep` after `hold` seconds, or after up to
-    `longest_hold` if that keeps failing.
+    `longest_hold` if that keeps failing. `probe` says how the probes become fewer after `span`.
     """
 
     failures: int
@@ -76,6 +77,7 @@ class PacerRule(Value):
     longest_hold: float
     creep: float
     tick: float
+    probe: ProbeRule
 
     def __init__(  # noqa: PLR0913  one argument a field
         self,
@@ -92,6 +94,7 @@ class PacerRule(Value):
         longest_hold: checks.Seconds = 10.0,
         creep: float = 0.03,
         tick: checks.Seconds = 0.05,
+        probe: ProbeRule = ProbeRule(),  # noqa: B008  a frozen value
     ) -> None:
         settle(self, "failures", checks.count("pacer.failures", failures))
         settle(self, "silence", checks.seconds("pacer.silence", silence))
@@ -107,6 +110,7 @@ class PacerRule(Value):
         settle(self, "longest_hold", checks.positive_seconds("pacer.longest_hold", longest_hold))
         settle(self, "creep", _above("pacer.creep", creep, 0))
         settle(self, "tick", checks.positive_seconds("pacer.tick", tick))
+        settle(self, "probe", checks.one_of("pacer.probe", probe, ProbeRule))
 
 
 class Seen(Value):

@@ -11,13 +11,13 @@ Listener = Callable[[Event], object]
 """Called with each event. It runs inside the call that it observes, so it must be quick."""
 
 
-class Telling(local):
+class ListenerRunning(local):
     """Whether a listener is running in this thread.
 
     A listener cannot await, so no other task runs in the thread meanwhile.
     """
 
-    at_work = False
+    in_this_thread = False
 
 
 class Stream:
@@ -31,7 +31,7 @@ class Stream:
 
 stream = Stream()
 _changing = Lock()
-_telling = Telling()
+_listener_running = ListenerRunning()
 
 
 def listen(listener: Listener) -> Callable[[], None]:
@@ -59,14 +59,14 @@ def emit(event: Event, hooks: Iterable[Listener] = ()) -> None:
     for them, too, without end. Not even a RecursionError would stop it, as each event would raise
     one.
     """
-    if _telling.at_work:
+    if _listener_running.in_this_thread:
         return
-    _telling.at_work = True
+    _listener_running.in_this_thread = True
     try:
         for listener in (*hooks, *stream.listeners):
             _tell(listener, event)
     finally:
-        _telling.at_work = False
+        _listener_running.in_this_thread = False
 
 
 def _tell(listener: Listener, event: Event) -> None:

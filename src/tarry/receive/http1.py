@@ -90,7 +90,7 @@ class RequestReader:
     """Finds the requests in the data of one connection. A body has a length or is chunked.
 
     With `needs_length`, a request without a Content-Length is refused. After a `RequestError` the
-    reader cannot go on: nobody knows where the next request starts.
+    reader cannot continue, because it cannot tell where the next request starts.
     """
 
     def __init__(self, *, needs_length: bool = False) -> None:
@@ -222,7 +222,7 @@ def _size(digits: bytes) -> int:
 
 
 def _chunk_size(digits: bytes, *, already: int) -> int:
-    """Return the size that a chunk gives, after so many bytes of the same body."""
+    """Return the chunk's size; RequestError if the body, with `already` bytes, gets too large."""
     if not digits or digits.strip(HEX_DIGITS):
         raise RequestError(HTTPStatus.BAD_REQUEST)
     if len(digits) > MOST_DIGITS or already + (size := int(digits, 16)) > MOST_BODY:

@@ -145,6 +145,13 @@ def sqlite_room(path: Path, reserve: int | None) -> tuple[int, int]:
     return disk.free, reserve_on(disk, reserve)
 
 
+def sqlite_exposed(path: Path) -> list[Path]:
+    """Return the files of an SQLite database that other users of this machine may open."""
+    from tarry.service.store.sqlite.database.private_file import exposed  # noqa: PLC0415  only if used
+
+    return list(exposed(path))
+
+
 async def ask_server(url: str, query: str) -> dict[str, Any]:
     """Return the row that a PostgreSQL server gives; StoreError if it cannot be queried."""
     from tarry.service.store.postgres.database.ask import ask  # noqa: PLC0415  it needs an extra

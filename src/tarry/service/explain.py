@@ -89,10 +89,12 @@ def explain(  # noqa: PLR0913  a delivery, with what is stored about it and its 
     now: float,
     origins: Sequence[bytes] = (),
     attempted_at: float | None = None,
+    tenant: bool = False,
 ) -> Explanation:
     """Explain a delivery from stored data; `origins` are the records of `origins_of` its lane.
 
-    `attempted_at` is when the endpoint's last attempt ended, None if there was none.
+    `attempted_at` is when the endpoint's last attempt ended, None if there was none. For a
+    `tenant`, a failure of the whole origin looks like one of the endpoint, without its pace.
     """
     past = (*map(_attempt_sentence, attempts), *_given_back(delivery, attempts))
     if delivery.state in ENDED:
@@ -110,7 +112,8 @@ def explain(  # noqa: PLR0913  a delivery, with what is stored about it and its 
         next_at=goes_at,
         overdue=overdue,
         sentences=(
-            _wait_sentence(reason, goes_at, row, scope, pace),
+            _wait_sentence(reason, goes_at, row, scope, _seen(pace, scope, tenant=tenant)),
+            *([_WHOLE] if _is_of_all(reason, scope) and not tenant else []),
             *([_OVERDUE.format(quiet)] if overdue else []),
             *([_in_line(attempted_at)] if is_in_line else []),
             *past,
@@ -170,14 +173,23 @@ class Outlook(Struct, frozen=True, kw_only=True):
     done_at: float | None = None
 
 
-def outlook(row: LaneRow, *, now: float, origins: Sequence[bytes] = ()) -> Outlook:
-    """Return the state and forecast of a lane; `origins` are the records of `origins_of` it."""
+def outlook(
+    row: LaneRow, *, now: float, origins: Sequence[bytes] = (), tenant: bool = False
+) -> Outlook:
+    """Return the state and forecast of a lane; `origins` are the records of `origins_of` it.
+
+    A `tenant` does not learn that its whole origin is affected, nor its pace, its capacity and the
+    start of its outage: these tell of the endpoints of other tenants there.
+    """
     scope, pace = _gating(row, origins)
     down = pace.phase is Phase.OPEN
     speed = max(pace.rate or 0.0, pace.capacity or 0.0) if pace.phase is Phase.PACED else 0.0
     speed = min(speed, _rate(row))
     enabled = row.endpoint.standing is Standing.ENABLED
     foreseen = enabled and speed > 0 and row.waiting > 0 and scope is Scope.ENDPOINT
+    if tenant and scope is Scope.ORIGIN:
+        scope, own = Scope.ENDPOINT, _read(row.known.pace)
+        pace = replace(pace, rate=None, capacity=own.capacity, down_since=own.down_since)
     return Outlook(
         phase=pace.phase,
         scope=scope,
@@ -296,15 +308,23 @@ def _limit(row: LaneRow) -> Reason:
 
 
 _SHARED = "Several endpoints of the application at this host are affected."
+_WHOLE = "The whole host is affected, endpoints of other applications included."
+
+
+def _seen(pace: _Pace, scope: Scope, *, tenant: bool) -> _Pace:
+    """Return what the reader may know of a pace: that of an origin tells of other tenants."""
+    return replace(pace, rate=None) if tenant and scope is Scope.ORIGIN else pace
+
+
+def _is_of_all(reason: Reason, scope: Scope) -> bool:
+    """Return whether a delivery waits because its whole origin fails or recovers."""
+    return scope is Scope.ORIGIN and reason in {Reason.LANE_OPEN, Reason.PACE}
 
 
 def _wait_sentence(
     reason: Reason, goes_at: float | None, row: LaneRow, scope: Scope, pace: _Pace
 ) -> str:
-    """Return why a delivery waits, and until when.
-
-    Tenants read this as well. So a failure of the whole origin looks like one of the endpoint.
-    """
+    """Return why a delivery waits, and until when; nothing in it is about other tenants."""
     parts = [sentence(State.WAITING, reason)]
     if reason in {Reason.LANE_OPEN, Reason.PACE}:
         parts += [_SHARED] if scope is Scope.APPLICATION else []

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from typing import Any, TypedDict
 
 from tarry.errors import SettingsError
+from tarry.service.model import policy
 from tarry.service.model.endpoint import Standing
-from tarry.service.model.policy import read_policy
 from tarry.service.model.text import check_text, words
 from tarry.service.sizes import SIZES, Sizes, check_description
 
@@ -72,9 +72,9 @@ def checked_endpoint(fields: EndpointFields, sizes: Sizes = SIZES) -> dict[str, 
 
 
 def check_policy(document: str | None) -> None:
-    """Raise PolicyError, which says what is wrong, if a policy document cannot be read."""
+    """Raise PolicyError, which says what is wrong, if a policy document cannot be used."""
     if document is not None:
-        read_policy(document)
+        policy.check_policy(document)
 
 
 def check_seconds(field: str, value: float | None, *, least: float = -math.inf) -> None:

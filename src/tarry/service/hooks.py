@@ -153,8 +153,13 @@ class Hooks(Endpoints, Messages, Keys, Replays):
         """Return an endpoint's lane: its learned state, and how many deliveries wait."""
         return await self.store.get(Lanes(endpoint.application), endpoint.id)
 
-    async def explain(self, message: Message, endpoint: Endpoint) -> Explanation:
-        """Explain why a message is not delivered to an endpoint yet, or how its delivery ended."""
+    async def explain(
+        self, message: Message, endpoint: Endpoint, *, tenant: bool = False
+    ) -> Explanation:
+        """Explain why a message is not delivered to an endpoint yet, or how its delivery ended.
+
+        For a `tenant`, the explanation says nothing about endpoints of other applications.
+        """
         deliveries = {
             receiver.id: delivery
             for receiver, delivery in await self.store.read(AllDeliveriesOf(message.id))
@@ -175,6 +180,7 @@ class Hooks(Endpoints, Messages, Keys, Replays):
             now=self._now(),
             origins=await self.store.origins(origins_of(row)),
             attempted_at=await attempted_at(self.store, endpoint),
+            tenant=tenant,
         )
 
     # --- Dispatching ----------------------------------------------------------------------------

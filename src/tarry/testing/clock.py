@@ -39,7 +39,7 @@ class PushedClock:
         self._now = float(now)
         self._wall_ahead = (time.time() if wall is None else wall) - self._now
         self._pushing = Lock()
-        self._dormitory = Dormitory()
+        self._sleeping = SleepingTasks()
 
     @property
     def now(self) -> float:
@@ -64,7 +64,7 @@ class PushedClock:
         """Let other tasks run until this one is the next to wake, then push the clock that far."""
         self.slept.append(seconds)
         due_at = self._now + seconds
-        await self._dormitory.turn_of(due_at)
+        await self._sleeping.turn_of(due_at)
         with self._pushing:
             self._now = max(self._now, due_at)
 
@@ -88,7 +88,7 @@ class Sleeper:
         return (self.due_at, self.number) < (other.due_at, other.number)
 
 
-class Dormitory(local):
+class SleepingTasks(local):
     """The sleeping tasks in the event loop of this thread, the next to wake first."""
 
     def __init__(self) -> None:

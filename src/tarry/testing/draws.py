@@ -29,14 +29,14 @@ class Script:
             number(f"draws[{index}]", draw, allowed, lambda draw: 0 <= draw < 1)
             for index, draw in enumerate(draws)
         )
-        self._written = len(self._draws)
+        self._script_length = len(self._draws)
 
     def __call__(self) -> float:
         """Return the next draw; raise TarryError if none is left."""
         try:
             return self._draws.popleft()
         except IndexError:
-            message = f"the script of draws has {self._written}, and one more was wanted"
+            message = f"the script of draws has {self._script_length}, and one more was wanted"
             raise TarryError(message) from None
 
     @property

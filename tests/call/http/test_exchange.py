@@ -1,7 +1,7 @@
 """What is judged alike for every client; that it reaches them is in `test_adapters`."""
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -14,6 +14,7 @@ from tarry.call.http.body import Rewound, stay
 from tarry.call.http.exchange import Client, Exchange, Headers, Terms
 from tarry.call.http.fault import Fault
 from tarry.call.scope import attempt_number
+from tarry.errors import PolicyError
 from tests.call.http.conftest import PushedClock
 
 
@@ -113,7 +114,7 @@ def test_a_client_that_takes_the_limit_is_not_cut_off_as_well() -> None:
     ],
 )
 def test_a_request_that_comes_in_is_part_of_its_caller_s_attempt(headers: Headers) -> None:
-    with incoming(headers):
+    with incoming(headers, trusted=True):
         assert attempt_number() == 2
     assert attempt_number() == 0
 
@@ -122,10 +123,23 @@ def test_a_request_that_comes_in_is_part_of_its_caller_s_attempt(headers: Header
     "value", ["", "0", "-1", "two", "1.5", "1e3", "٣", "1" * 10, "1" * 5000, "1, 2", "0x1"]
 )
 def test_nonsense_from_a_caller_changes_nothing(value: str) -> None:
-    with incoming({"tarry-attempt": value}):
+    with incoming({"tarry-attempt": value}, trusted=True):
         assert attempt_number() == 0
-    with incoming({}):
+    with incoming({}, trusted=True):
         assert attempt_number() == 0
+
+
+def test_a_caller_who_is_not_trusted_changes_nothing() -> None:
+    with incoming({"tarry-attempt": "2"}, trusted=False):
+        assert attempt_number() == 0
+
+
+def test_who_is_trusted_has_to_be_said() -> None:
+    with (
+        pytest.raises(PolicyError, match="trusted"),
+        incoming({}, trusted=cast("bool", "127.0.0.1")),
+    ):
+        pass
 
 
 def test_what_is_called_for_a_retrying_caller_is_not_retried() -> None:
@@ -136,12 +150,15 @@ def test_what_is_called_for_a_retrying_caller_is_not_retried() -> None:
         calls.append(attempt_number())
         raise ConnectionError
 
-    with incoming({"tarry-attempt": "2"}), pytest.raises(ConnectionError):
+    with incoming({"tarry-attempt": "2"}, trusted=True), pytest.raises(ConnectionError):
         fetch()
     assert calls == [2]
 
 
 def test_an_error_inside_ends_the_caller_s_scope() -> None:
-    with pytest.raises(ValueError, match="mine"), incoming({"tarry-attempt": "2"}):
+    with (
+        pytest.raises(ValueError, match="mine"),
+        incoming({"tarry-attempt": "2"}, trusted=True),
+    ):
         raise ValueError("mine")
     assert attempt_number() == 0

@@ -30,7 +30,8 @@ def test_so_does_the_settings_file(shell: Shell, runner: CliRunner) -> None:
 def test_without_a_key_one_line_says_so(runner: CliRunner) -> None:
     told = runner.invoke(tarry, ["app", "list"])
     assert told.exit_code == 2
-    given_fields = "Error: no API key for http://127.0.0.1:8400: give --key, or set TARRY_KEY\n"
+    otherwise = "give --key-file or --key, or set TARRY_KEY"
+    given_fields = f"Error: no API key for http://127.0.0.1:8400: {otherwise}\n"
     assert told.stderr == given_fields
     told = runner.invoke(tarry, ["app", "list"], env={"TARRY_API_KEY": "k"})
     assert told.exit_code == 2

@@ -64,7 +64,7 @@ def test_without_the_extra_the_rest_is_looked_at(
     def lacking(_db: str | None) -> list[Finding]:
         return [wrong("extras", "missing")]
 
-    monkeypatch.setattr(command, "python", lacking)
+    monkeypatch.setattr(command, "check_python_and_extras", lacking)
     code, found = found_of(shell, "--db", shell.db)
     assert (code, "outgoing" in found, "schema" in found, found["server"]) == (
         1,

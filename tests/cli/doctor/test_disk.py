@@ -47,4 +47,5 @@ def test_the_room_and_the_log_are_looked_at(tmp_path: Path) -> None:
 def test_without_a_list_of_mounts_the_rest_is_looked_at(tmp_path: Path) -> None:
     file = tmp_path / "hooks.db"
     file.write_bytes(bytes(18) + WAL)
-    assert [one.check for one in on_disk(file, 1, tmp_path / "none")] == ["room", "log"]
+    found = on_disk(file, 1, tmp_path / "none")
+    assert [one.check for one in found] == ["room", "log", "mode"]

@@ -5,13 +5,15 @@ from typing import NoReturn
 import pytest
 
 from tarry.cli.doctor.finding import State
-from tarry.cli.doctor.machine import names, python, variables
+from tarry.cli.doctor.machine import check_python_and_extras, names, variables
 
 
 def lacking(*packages: str) -> list[tuple[State, str]]:
     return [
         (one.state, one.words)
-        for one in python("postgresql://x", lambda package: package not in packages)
+        for one in check_python_and_extras(
+            "postgresql://x", lambda package: package not in packages
+        )
     ][1:]
 
 
@@ -21,7 +23,7 @@ def test_what_is_missing_is_wrong_only_if_it_is_needed() -> None:
     assert lacking("asyncpg", "apsw") == [
         (State.WRONG, "missing for the service: pip install 'tarry[postgres,service]'")
     ]
-    (_, found) = python(None, lambda package: package != "asyncpg")
+    (_, found) = check_python_and_extras(None, lambda package: package != "asyncpg")
     assert found.state is State.OK
     assert "not installed: postgres" in found.words
 

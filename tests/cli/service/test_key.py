@@ -88,8 +88,8 @@ def test_it_must_be_said_where_they_are(shell: Shell) -> None:
         check=False,
     )
     assert ended.returncode == 2
-    said = "no API key for http://127.0.0.1:8400: give --key, or set TARRY_KEY; or use the"
-    assert f"{said} database directly, e.g. --db sqlite:///hooks.db" in ended.stderr
+    said = "no API key for http://127.0.0.1:8400: give --key-file or --key, or set TARRY_KEY; or"
+    assert f"{said} use the database directly, e.g. --db sqlite:///hooks.db" in ended.stderr
 
 
 @pytest.mark.usefixtures("folder")

@@ -33,7 +33,7 @@ def test_status_names_the_steps_that_are_to_be_made(url: str) -> None:
     before = run("status", "--db", url)
     assert before.exit_code == 0, before.stderr
     assert before.stdout.startswith("schema 0; this tarry works with ")
-    assert "to be made: 0001 begin" in before.stdout
+    assert "pending: 0001 begin" in before.stdout
     run("up", "--db", url)
     assert "to be made" not in run("status", "--db", url).stdout
 

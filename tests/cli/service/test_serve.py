@@ -180,6 +180,8 @@ def test_a_key_that_is_empty_is_refused(db: str) -> None:
         (("--listen", "nonsense"), 2, "HOST:PORT"),
         (("--ports", "all"), 2, "ports"),
         (("--allow-network", "10.0.0.0/99"), 2, "10.0.0.0/99"),
+        (("--public-url", "hooks.example"), 2, "https://hooks.example.com"),
+        (("--trusted-proxy", "10.0.0.0/99"), 2, "10.0.0.0/99"),
         (("--db", "mysql://x"), 2, "sqlite:///FILE"),
         (("--db", "postgresql://127.0.0.1:1/x"), 3, "127.0.0.1"),
         (("--db", "sqlite:////proc/hooks.db"), 3, "/proc"),
@@ -212,7 +214,7 @@ def test_without_a_key_the_first_one_is_made_and_shown_once(command: str, db: st
             assert httpx.get(f"{url}/api/v1/app", headers=lets_in, **PLAIN).json()["data"] == []
             for page in ("dashboard", "docs"):
                 assert httpx.get(said[page], **PLAIN).status_code == 200
-            assert said["to ask it"] == f"export TARRY_SERVER={url} TARRY_KEY={key}"
+            assert said["to use it"] == f"export TARRY_SERVER={url} TARRY_KEY={key}"
         finally:
             process.send_signal(signal.SIGTERM)
             assert process.wait(120) == 0

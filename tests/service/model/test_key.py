@@ -1,4 +1,4 @@
-"""A key opens until it expires or is revoked."""
+"""A key is valid until it expires or is revoked."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tarry.testing.samples import NOON, a_key
 
 
 @pytest.mark.parametrize(
-    ("expires_at", "revoked_at", "opens", "ends_at"),
+    ("expires_at", "revoked_at", "is_valid", "ends_at"),
     [
         (None, None, True, None),
         (NOON + 1, None, True, NOON + 1),
@@ -16,11 +16,11 @@ from tarry.testing.samples import NOON, a_key
         (NOON - 2, NOON - 1, False, NOON - 2),
     ],
 )
-def test_a_key_opens_until_it_expires_or_is_revoked(
-    expires_at: float | None, revoked_at: float | None, ends_at: float | None, *, opens: bool
+def test_a_key_is_valid_until_it_expires_or_is_revoked(
+    expires_at: float | None, revoked_at: float | None, ends_at: float | None, *, is_valid: bool
 ) -> None:
     key = a_key(expires_at=expires_at, revoked_at=revoked_at)
-    assert key.opens(NOON) is opens
+    assert key.is_valid_at(NOON) is is_valid
     assert key.ends_at == ends_at
 
 

@@ -1,6 +1,6 @@
 """The table of waits names every reason to wait once, and no ending. Its numbers are true."""
 
-from tarry.core.probe import JITTER, LONGEST
+from tarry.core.probe_rule import ProbeRule
 from tarry.service.dispatch.lane.allowance import FIRST, RETRY_PAUSE, RETRY_RULE
 from tarry.service.dispatch.outcomes.judge import HOLD_SPREAD
 from tarry.service.dispatch.settling.writer import REFUSED_AGAIN_AFTER
@@ -12,6 +12,7 @@ from tarry.service.model.settings import DELIVERY, Limits
 from tarry.service.model.waits import OTHER_WAITS, WAITS, End, Holder
 from tarry.testing.samples import NOON, an_application, an_endpoint
 
+PROBE = ProbeRule()
 ENDINGS = {
     Reason.DELIVERED,
     Reason.REFUSED,
@@ -83,7 +84,10 @@ def test_the_numbers_in_the_table_are_those_of_the_dispatcher() -> None:
     assert f"every {RETRY_PAUSE:g} s" in WAITS[Reason.BUDGET].woken_by
     budget = f"at least {RETRY_RULE.bootstrap} go in {RETRY_RULE.window:g} s"
     assert budget in WAITS[Reason.BUDGET].by_when
-    assert f"at most {LONGEST * (1 + JITTER) / 60:g} minutes" in WAITS[Reason.LANE_OPEN].by_when
+    late = f"at most {PROBE.late:.0%} of the outage's age ({PROBE.late_large:.0%} where"
+    late = f"{late} {PROBE.large:,} wait) and by an hour at most".replace("%", " %")
+    assert late in WAITS[Reason.LANE_OPEN].by_when
+    assert PROBE.at_most == 3600
     assert HOLD_SPREAD == 0.1
     assert DELIVERY.retry_after.at_most == 3600
     assert limits.look == 1

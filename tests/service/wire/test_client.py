@@ -420,6 +420,7 @@ def test_a_certificate_is_shown_to_those_who_ask(
     signer = zoo.authority()
     own = tmp_path / "own.pem"
     key = signer.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    own.touch(0o600)
     own.write_bytes(key + signer.pem)
 
     async def play() -> None:

@@ -43,6 +43,7 @@ def test_a_key_with_a_password_is_refused_and_not_asked_for(tmp_path: Path) -> N
     file = tmp_path / "a.pem"
     locked = BestAvailableEncryption(b"secret")
     key = authority().key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, locked)
+    file.touch(0o600)
     file.write_bytes(authority().pem + key)
     with pytest.raises(SettingsError, match="without a password"):
         tls.context(certificate=file)

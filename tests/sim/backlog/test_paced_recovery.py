@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tarry.core.pace import Pace, PacerRule, Phase
-from tarry.core.probe import JITTER, LONGEST, interval
+from tarry.core.probe import JITTER, interval
 from tarry.sim.backlog.endpoint import MANNERS, Manner
 from tarry.sim.backlog.lane import simulate
 from tarry.sim.backlog.model import Backlog
@@ -217,7 +217,13 @@ def test_an_endpoint_that_queues_gets_no_pile(remembered: float | None) -> None:
 def test_a_dead_endpoint_gets_few_probes(waiting: int) -> None:
     case = Case({"waiting": waiting, "capacity": 200, "outage": 3_600, "watch": 1})
     assert case.worst("attempts_during_outage") <= 6 * max(0.03 * waiting, 20)
-    assert min(case.all("attempts_during_outage")) >= 3_600 / (1.1 * LONGEST)
+    assert min(case.all("attempts_during_outage")) >= 4 * 20
+
+
+@pytest.mark.parametrize(("waiting", "most"), [(1, 300), (10_000, 2_000)])
+def test_an_endpoint_that_is_dead_for_five_days_is_left_alone(waiting: int, most: int) -> None:
+    case = Case({"waiting": waiting, "capacity": 200, "outage": 432_000, "watch": 1}, runs=3)
+    assert case.worst("attempts_during_outage") <= most
 
 
 def test_two_thousand_lanes_behind_one_gateway_share_their_probes() -> None:

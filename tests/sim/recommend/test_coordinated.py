@@ -65,9 +65,18 @@ def test_a_shortened_drain_is_told_in_full() -> None:
     assert short == pytest.approx(full, rel=0.35)
 
 
-def test_an_outage_of_days_is_told_in_full() -> None:
-    shorter, longer = (
-        play(PLAIN.replace(outage=outage), paced(PLAIN), Chance(1)) for outage in (7_200, 72_000)
+def test_an_outage_of_days_is_probed_rarely_and_told_in_full() -> None:
+    hours, days = (
+        play(PLAIN.replace(outage=outage), paced(PLAIN), Chance(1)) for outage in (7_200, 432_000)
     )
-    assert longer.recovery == shorter.recovery
-    assert longer.attempts == pytest.approx(10 * shorter.attempts, rel=0.1)
+    assert 300 < hours.attempts < days.attempts < 1_000
+    assert days.recovery is not None
+    assert PLAIN.drain < days.recovery < 1.1 * 3_600 + 2 * PLAIN.drain
+
+
+def test_an_outage_of_months_goes_on_as_one_of_a_month() -> None:
+    month, months = (
+        play(PLAIN.replace(outage=days * 86_400), paced(PLAIN), Chance(1)) for days in (30, 60)
+    )
+    assert months.recovery == month.recovery
+    assert months.attempts == pytest.approx(month.attempts + 30 * 24, rel=0.1)

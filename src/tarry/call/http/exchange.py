@@ -177,17 +177,21 @@ def _unjudged(response: object) -> None:
 
 
 @contextmanager
-def incoming(headers: Headers) -> Iterator[None]:
+def incoming(headers: Headers, *, trusted: bool) -> Iterator[None]:
     """Answer a request as part of its caller's attempt: calls inside do not retry.
 
     For a service whose callers use tarry: they send the header `tarry-attempt`, and retry
     themselves. Without the header, or with nonsense in it, nothing changes.
 
-    >>> with incoming({"Tarry-Attempt": "2"}):
+    `trusted` says whether the request comes from such a caller, for example from an address of your
+    own network. Anybody can send the header: from a caller who is not trusted it is ignored, since
+    it would switch off your retries.
+
+    >>> with incoming({"Tarry-Attempt": "2"}, trusted=True):
     ...     attempt_number()
     2
     """
-    number = _attempt_in(headers)
+    number = _attempt_in(headers) if flag("trusted", trusted) else None
     if number is None:
         yield
         return

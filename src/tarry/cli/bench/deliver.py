@@ -51,7 +51,7 @@ RIVALS: list[Callable[[int], Iterable[Row]]] = []
     metavar="N",
     default=20_000,
     show_default=True,
-    help="How many wait at first.",
+    help="Deliveries that wait at first.",
 )
 @click.option(
     "--applications",
@@ -59,7 +59,7 @@ RIVALS: list[Callable[[int], Iterable[Row]]] = []
     metavar="N",
     default=64,
     show_default=True,
-    help="Of how many applications.",
+    help="Applications that the deliveries belong to.",
 )
 @click.option(
     "--workers",

@@ -47,7 +47,7 @@ class Row:
     metavar="N",
     default=20_000,
     show_default=True,
-    help="How many are sent.",
+    help="Messages to send.",
 )
 @click.option(
     "--connections",
@@ -55,7 +55,7 @@ class Row:
     metavar="N",
     default=64,
     show_default=True,
-    help="Over how many connections.",
+    help="Connections to send them over.",
 )
 @bench_options
 @serving
@@ -73,15 +73,15 @@ async def ingest(
     rate: messages come at a steady rate, and are timed from when they were due.
     """
     with sealing(), TemporaryDirectory(prefix="tarry-bench-") as folder:
-        with _front("echo") as front:
+        with _server_process("echo") as front:
             floor = await _best("bare echo, nothing kept", front, messages, connections, rounds)
         framed = await _framed(messages, connections, rounds)
         with ExitStack() as fronts:
-            front = fronts.enter_context(_front(db or _file(folder, "single")))
+            front = fronts.enter_context(_server_process(db or _file(folder, "single")))
             single = await _best("tarry, one by one", front, messages, connections, rounds)
             single_half = await _half(single, front, messages, connections, rounds)
             if db is None:  # the bare inserts start with an empty file, too
-                front = fronts.enter_context(_front(_file(folder, "batches")))
+                front = fronts.enter_context(_server_process(_file(folder, "batches")))
             batched = await _best(
                 f"tarry, batches of {BATCH}", front, messages, 2, rounds, batch=BATCH
             )
@@ -113,7 +113,7 @@ async def _framed(messages: int, connections: int, rounds: int) -> list[Row]:
     """Measure the echo as a Starlette route, if Starlette is installed."""
     if find_spec("starlette") is None:
         return []
-    with _front("starlette") as front:
+    with _server_process("starlette") as front:
         return [await _best("the same on Starlette", front, messages, connections, rounds)]
 
 
@@ -140,7 +140,7 @@ async def _delivered(folder: str, messages: int, connections: int, rounds: int) 
 
     rows = []
     for number in range(rounds):
-        with Sink() as sink, _front(_file(folder, f"{number}"), sink.url) as front:
+        with Sink() as sink, _server_process(_file(folder, f"{number}"), sink.url) as front:
             began = time.monotonic()
             row = await _best("tarry, one by one, and delivered", front, messages, connections, 1)
             while sink.arrivals() < messages and time.monotonic() < began + PATIENCE:  # noqa: ASYNC110  the sink is another process
@@ -152,7 +152,7 @@ async def _delivered(folder: str, messages: int, connections: int, rounds: int) 
 
 
 @contextmanager
-def _front(*arguments: str) -> Iterator[tuple[str, int]]:
+def _server_process(*arguments: str) -> Iterator[tuple[str, int]]:
     """Start a server in a process of its own, and yield its URL and process id."""
     command = [sys.executable, "-m", "tarry.cli.bench.front", *arguments]
     with subprocess.Popen(  # noqa: S603  runs this interpreter

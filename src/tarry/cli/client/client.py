@@ -154,7 +154,7 @@ class Server:
             headers[IDEMPOTENCY_HEADER] = key or f"cli-{uuid4()}"
         sent = body if isinstance(body, bytes | None) else json.dumps(body).encode()
         target = "/".join([ROOT, *(quote(part, safe="", errors=TYPED) for part in path)])
-        if query and (query_text := _written(query)):
+        if query and (query_text := _encode_query(query)):
             target += f"?{query_text}"
         answer = self.send(method, target, headers, sent)
         named = (*path, *_named(query or {}))
@@ -261,7 +261,7 @@ def _named(query: Mapping[str, object]) -> Iterator[str]:
         yield from ("endpoint", endpoint)
 
 
-def _written(query: Mapping[str, object]) -> str:
+def _encode_query(query: Mapping[str, object]) -> str:
     """Encode a query, leaving out parameters that are None."""
     texts = {
         name: str(value).lower() if isinstance(value, bool) else value

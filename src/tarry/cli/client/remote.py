@@ -15,6 +15,7 @@ from tarry.cli.input.ranges import Whole
 from tarry.cli.output import tables
 from tarry.cli.output.json_text import with_text
 from tarry.cli.output.tables import Columns, json_option
+from tarry.cli.service.key_options import key_options
 from tarry.cli.service.options import WrongSettings, config_option, setting
 
 EXIT_CODES = (
@@ -40,11 +41,7 @@ server_option = setting(
     metavar="URL",
     help="The URL of the server.",
 )
-key_option = setting(
-    "--key",
-    metavar="KEY",
-    help="An API key; `tarry key create` makes one.",
-)
+key_option = key_options("key", "An API key; `tarry key create` makes one.")
 limit_option = click.option(
     "--limit",
     type=Whole(min=1, max=1_000_000_000),
@@ -61,7 +58,7 @@ class NoKey(WrongSettings):
     """No API key was given."""
 
     def __init__(self, url: str, otherwise: str = "") -> None:
-        message = f"no API key for {url}: give --key, or set TARRY_KEY{otherwise}"
+        message = f"no API key for {url}: give --key-file or --key, or set TARRY_KEY{otherwise}"
         context = click.get_current_context(silent=True)
         settings = (context.default_map if context else None) or {}
         for name, settings_by_name in (("TARRY_API_KEY", os.environ), ("api_key", settings)):
@@ -93,7 +90,7 @@ class Remote:
         if answer.body:
             click.echo(answer.body)
 
-    def say(self, words: str) -> None:
+    def print_confirmation(self, words: str) -> None:
         """Print a confirmation for people; programs use the exit code."""
         if not self.as_json:
             click.echo(words)

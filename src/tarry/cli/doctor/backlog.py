@@ -39,7 +39,7 @@ async def backlog(store: "Store", *, now: float) -> list[Finding]:
         after = endpoints[-1].id
         for endpoint in endpoints:
             if endpoint.application not in apps:
-                apps[endpoint.application] = await _called(store, endpoint.application)
+                apps[endpoint.application] = await _uid_or_id(store, endpoint.application)
             name = f"{apps[endpoint.application]} {endpoint.uid or endpoint.id}"
             await _count(store, endpoint, name, facts, now)
     return [await _delivering(store, facts.waiting), *facts.findings(now)]
@@ -53,7 +53,7 @@ async def _delivering(store: "Store", waiting: int) -> Finding:
     return word("workers", "no worker is running: start tarry serve or tarry worker")
 
 
-async def _called(store: "Store", application: str) -> str:
+async def _uid_or_id(store: "Store", application: str) -> str:
     """Return the application's uid, or its id if it has none; an endpoint has only the id."""
     for environment in await store.read(Environments()):
         with suppress(NotFound):

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from tarry.cli.client.remote import key_option, server_option
 from tarry.cli.doctor.finding import Finding, State, ok, wrong
-from tarry.cli.doctor.machine import EXTRAS, names, python, variables
+from tarry.cli.doctor.machine import EXTRAS, check_python_and_extras, names, variables
 from tarry.cli.doctor.outgoing import outgoing
 from tarry.cli.doctor.server import serving
 from tarry.cli.output.tables import json_option
@@ -74,7 +74,7 @@ def doctor(  # noqa: PLR0913  one argument per option
     """
     context = click.get_current_context()
     printer = _Printer(as_json=as_json)
-    printer.show_all(python(db))
+    printer.show_all(check_python_and_extras(db))
     if (broken := context.meta.get(_WRONG_FILE)) is not None:
         printer.show(wrong("settings", broken))
     else:

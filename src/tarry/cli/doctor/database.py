@@ -31,8 +31,8 @@ async def database(settings: "Settings") -> AsyncIterator[Finding]:
     except (SettingsError, StoreError) as error:
         yield wrong("database", f"{shown}: {error}")
         return
-    if scheme(db) == "sqlite" and (lacking := _lacking(sqlite_path(db))):
-        yield wrong("database", f"{shown}: {lacking}")
+    if scheme(db) == "sqlite" and (advice_text := _missing_file_advice(sqlite_path(db))):
+        yield wrong("database", f"{shown}: {advice_text}")
         return
     if schema.pending:
         problem = f"the database has schema {schema.found}, this version needs {schema.wanted}"
@@ -51,7 +51,7 @@ async def database(settings: "Settings") -> AsyncIterator[Finding]:
         yield finding
 
 
-def _lacking(file: Path) -> str:
+def _missing_file_advice(file: Path) -> str:
     """Describe the missing folder or file and how to create it; empty if nothing is missing."""
     if not file.parent.is_dir():
         return f"the folder {file.parent} does not exist: create it, or name another"

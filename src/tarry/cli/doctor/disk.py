@@ -1,5 +1,6 @@
-"""The doctor's checks of an SQLite file: its file system, the free space, and its log."""
+"""The doctor's checks of an SQLite file: its file system, the free space, its log and its mode."""
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,7 @@ WAL = b"\x02\x02"
 
 
 def on_disk(path: Path, reserve: int | None, mounts: Path = MOUNTS) -> Iterator[Finding]:
-    """Check the file system, the free space on it, and the write-ahead log."""
+    """Check the file system, the free space on it, the write-ahead log and the modes."""
     file = path.resolve()
     if mounts.exists():
         yield file_system(file, mounts.read_text("utf-8", "surrogateescape"))
@@ -28,6 +29,18 @@ def on_disk(path: Path, reserve: int | None, mounts: Path = MOUNTS) -> Iterator[
         yield ok("log", "SQLite uses a write-ahead log")
     else:
         yield wrong("log", "no write-ahead log: the file system may not support it")
+    yield _privacy(file)
+
+
+def _privacy(file: Path) -> Finding:
+    """Report which of the database's files other users of this machine can open."""
+    from tarry.service.build import sqlite_exposed  # noqa: PLC0415  it needs the extra
+
+    names = [shlex.quote(str(path)) for path in sqlite_exposed(file)]
+    if names:
+        problem = "other users of this machine may open the database: its files have payloads"
+        return wrong("mode", f"{problem}; run chmod 600 {' '.join(names)}")
+    return ok("mode", "only their owner may open the database's files")
 
 
 def file_system(file: Path, mounts: str) -> Finding:

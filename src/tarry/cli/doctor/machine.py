@@ -21,7 +21,9 @@ PATIENCE = 5.0
 """How many seconds a name look-up may take."""
 
 
-def python(db: str | None, find_module: Callable[[str], object] = find_spec) -> Iterator[Finding]:
+def check_python_and_extras(
+    db: str | None, find_module: Callable[[str], object] = find_spec
+) -> Iterator[Finding]:
     """Check Python, and which extras are installed."""
     yield ok("python", f"{platform.python_implementation()} {platform.python_version()}")
     missing = sorted({extra for package, extra in PACKAGES.items() if not find_module(package)})

@@ -75,7 +75,7 @@ def _is_json(answer: Answer) -> bool:
 def _key_finding(server: Server, key: str | None) -> Finding:
     """Report whether the server accepts the key."""
     if key is None:
-        return advice("key", "not checked: give --key, or set TARRY_KEY")
+        return advice("key", "not checked: give --key-file or --key, or set TARRY_KEY")
     try:
         server.request("GET", "app", query={"limit": 1})
     except ServerRefused as error:

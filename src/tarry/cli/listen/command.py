@@ -59,7 +59,7 @@ EXIT_CODES = (
     "--retry-after",
     type=seconds,
     metavar="DURATION",
-    help="Ask those that fail to wait so long, e.g. 30s.",
+    help="Answer failing requests with this Retry-After, e.g. 30s.",
 )
 @click.option(
     "--slow",
@@ -73,7 +73,7 @@ EXIT_CODES = (
     type=seconds,
     default="0s",
     metavar="DURATION",
-    help="Refuse connections for so long at first, e.g. 1min.",
+    help="Refuse connections for this long after the start, e.g. 1min.",
 )
 @click.option("--show-body", is_flag=True, help="Show bodies too.")
 @json_option
@@ -108,7 +108,9 @@ def listen(  # noqa: PLR0913  one argument per option
     try:
         with needed_for("a public key"):
             webhook = Webhook(*secrets) if secrets else None
-        asyncio.run(_listen(Inbox(webhook, responses, voice.tell), host, port, down, voice))
+        asyncio.run(
+            _listen(Inbox(webhook, responses, voice.print_request), host, port, down, voice)
+        )
     except SettingsError as error:
         raise WrongSettings(str(error)) from error
 
@@ -125,7 +127,7 @@ class _Voice:
         self.stop = asyncio.Event()
         self.trouble: OSError | None = None
 
-    def tell(self, arrival: Arrival | OtherRequest) -> None:
+    def print_request(self, arrival: Arrival | OtherRequest) -> None:
         """Print a request that arrived."""
         if self._json:
             self._print(json.dumps(arrival.facts(body=self._show_body)))
@@ -134,7 +136,7 @@ class _Voice:
             if self._show_body and (body := arrival.shown_body()):
                 self._print(body)
 
-    def say(self, event: str, words: str, **facts: object) -> None:
+    def print_event(self, event: str, words: str, **facts: object) -> None:
         """Print another event."""
         self._print(json.dumps({"event": event, **facts}) if self._json else words)
 
@@ -156,16 +158,16 @@ async def _listen(inbox: Inbox, host: str, port: int, down: float, voice: _Voice
     if down:
         asyncio.get_running_loop().call_later(down, turns.put_nowait, True)  # noqa: FBT003  True means up
         words = f"down for {spoken(down)}, then listening at {listener.url}"
-        voice.say("down", words, url=listener.url)
+        voice.print_event("down", words, url=listener.url)
     else:
         await listener.up()
-        voice.say("listening", f"listening at {listener.url}", url=listener.url)
+        voice.print_event("listening", f"listening at {listener.url}", url=listener.url)
     turning = asyncio.create_task(_turn(listener, turns, voice))
     await voice.stop.wait()
     turning.cancel()
     await listener.close()
     counts = inbox.counts
-    voice.say("summary", str(counts), **vars(counts))
+    voice.print_event("summary", str(counts), **vars(counts))
     if voice.trouble is not None:
         raise voice.trouble
 
@@ -185,7 +187,7 @@ async def _turn(listener: Listener, turns: "asyncio.Queue[bool]", voice: _Voice)
         up = await turns.get()
         if up and not listener.is_up:
             await listener.up()
-            voice.say("listening", f"listening at {listener.url}", url=listener.url)
+            voice.print_event("listening", f"listening at {listener.url}", url=listener.url)
         elif listener.is_up and not up:
             await listener.down()
-            voice.say("down", "down: connections are refused", url=listener.url)
+            voice.print_event("down", "down: connections are refused", url=listener.url)

@@ -27,9 +27,9 @@ CLEARED: Mapping[str, tuple[str, object]] = {
 """For each value of `--clear`: the field of the API, and the value that clears it."""
 
 app_argument = click.argument("app", metavar="APP")
-name_option = click.option("--name", metavar="TEXT", help="Its name for people.")
+name_option = click.option("--name", metavar="TEXT", help="The name to show to people.")
 uid_option = click.option(
-    "--uid", metavar="TEXT", help="Your own id for it; works in place of the id."
+    "--uid", metavar="TEXT", help="Your own id for it; commands accept it in place of the id."
 )
 rate_option = click.option(
     "--rate", type=Whole(1, 65_535), metavar="N", help="Send at most N attempts a second."
@@ -68,7 +68,11 @@ def get(remote: Remote, *, app: str) -> None:
 @uid_option
 @rate_option
 @metadata_option
-@click.option("--if-missing", is_flag=True, help="If the uid exists already, show that one.")
+@click.option(
+    "--if-missing",
+    is_flag=True,
+    help="If an application with this uid exists, show it instead of failing.",
+)
 @remote
 def create(  # noqa: PLR0913  one argument per option
     remote: Remote,
@@ -127,4 +131,4 @@ def delete(remote: Remote, *, app: str, yes: bool) -> None:
     """Delete an application, and discard its waiting deliveries."""
     confirm(f"Delete the application {app}, and discard its waiting deliveries?", yes=yes)
     remote.server.request("DELETE", "app", app)
-    remote.say(f"{app} is deleted")
+    remote.print_confirmation(f"{app} is deleted")

@@ -11,11 +11,11 @@ from tarry.cli.resources.lane import put_policy
 
 
 @click.command(epilog=EXIT_CODES)
-@click.option("--app", metavar="APP", help="Of this application, not of the whole environment.")
+@click.option("--app", metavar="APP", help="Use this application instead of the whole environment.")
 @click.option(
-    "--set", "file", type=click.Path(path_type=Path), metavar="FILE", help="Give it this policy."
+    "--set", "file", type=click.Path(path_type=Path), metavar="FILE", help="Set this policy."
 )
-@click.option("--clear", is_flag=True, help="Take its own policy away.")
+@click.option("--clear", is_flag=True, help="Remove its own policy.")
 @remote
 def policy(remote: Remote, *, app: str | None, file: Path | None, clear: bool) -> None:
     """Show or change the policy of endpoints without their own."""

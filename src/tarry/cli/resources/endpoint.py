@@ -44,7 +44,7 @@ endpoint_argument = click.argument("endpoint", metavar="ENDPOINT")
 
 field_options = option_group(
     uid_option,
-    click.option("--description", metavar="TEXT", help="What it is for."),
+    click.option("--description", metavar="TEXT", help="A description for people."),
     click.option(
         "--event-type",
         "event_types",
@@ -111,10 +111,10 @@ def get(remote: Remote, *, app: str, endpoint: str) -> None:
     "headers",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Send this header as well; repeatable.",
+    help="Add this header to every request; repeatable.",
 )
 @click.option("--secret", metavar="WHSEC", help="Sign with this secret instead of a new one.")
-@click.option("--disabled", is_flag=True, help="Do not send anything to it yet.")
+@click.option("--disabled", is_flag=True, help="Create the endpoint disabled.")
 @remote
 def create(  # noqa: PLR0913  one argument per option
     remote: Remote,
@@ -140,9 +140,7 @@ def create(  # noqa: PLR0913  one argument per option
 @endpoint_argument
 @click.option("--url", help="Send to this URL from now on.")
 @field_options
-@click.option(
-    "--enable/--disable", "enabled", default=None, help="Whether messages are sent to it."
-)
+@click.option("--enable/--disable", "enabled", default=None, help="Enable or disable the endpoint.")
 @click.option(
     "--clear",
     type=click.Choice(list(CLEARED)),
@@ -181,7 +179,7 @@ def delete(remote: Remote, *, app: str, endpoint: str, yes: bool) -> None:
     """Delete an endpoint, and discard its waiting deliveries."""
     confirm(f"Delete the endpoint {endpoint}, and discard its waiting deliveries?", yes=yes)
     remote.server.request("DELETE", "app", app, "endpoint", endpoint)
-    remote.say(f"{endpoint} is deleted")
+    remote.print_confirmation(f"{endpoint} is deleted")
 
 
 def _fields_of_options(  # noqa: PLR0913  one argument per option

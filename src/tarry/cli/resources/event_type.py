@@ -52,7 +52,7 @@ def get(remote: Remote, *, name: str) -> None:
 
 @event_type.command(epilog=EXIT_CODES)
 @name_argument
-@click.option("--description", default="", metavar="TEXT", help="When it happens.")
+@click.option("--description", default="", metavar="TEXT", help="A description for people.")
 @click.option(
     "--schema",
     type=click.Path(path_type=Path),
@@ -90,4 +90,4 @@ def delete(remote: Remote, *, name: str, expunge: bool, yes: bool) -> None:
     """
     confirm(f"Delete the event type {name}?", yes=yes)
     remote.server.request("DELETE", "event-type", name, query={"expunge": expunge})
-    remote.say(f"{name} is {'deleted' if expunge else 'archived'}")
+    remote.print_confirmation(f"{name} is {'deleted' if expunge else 'archived'}")

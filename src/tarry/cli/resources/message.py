@@ -177,7 +177,7 @@ def expunge(remote: Remote, *, app: str, message: str, yes: bool) -> None:
     """Erase a message's payload; it cannot be sent again."""
     confirm(f"Erase the payload of {message}?", yes=yes)
     remote.server.request("DELETE", "app", app, "msg", message, "content")
-    remote.say(f"erased the payload of {message}")
+    remote.print_confirmation(f"erased the payload of {message}")
 
 
 @message.command(epilog=EXIT_CODES)

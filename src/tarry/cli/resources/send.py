@@ -65,7 +65,7 @@ def _refuse_constant(word: str) -> NoReturn:
 @click.option(
     "--channel", "channels", multiple=True, help="Send it to this channel only; repeatable."
 )
-@click.option("--tag", "tags", multiple=True, help="A word to search for it; repeatable.")
+@click.option("--tag", "tags", multiple=True, help="A tag to find the message by; repeatable.")
 @click.option(
     "--idempotency-key",
     callback=read_key,
@@ -76,7 +76,7 @@ def _refuse_constant(word: str) -> NoReturn:
     "--deliver-at",
     type=ahead,
     metavar="WHEN",
-    help="Deliver it then: 30min for in half an hour, or an instant.",
+    help="Deliver it at this time: 30min for in half an hour, or an instant.",
 )
 @click.option(
     "--wait", is_flag=True, help="Wait for delivery to every endpoint, and report what delays it."

@@ -25,12 +25,12 @@ def secret(remote: Remote, *, app: str, endpoint: str) -> None:
 @click.command(epilog=EXIT_CODES)
 @app_argument
 @endpoint_argument
-@click.option("--secret", metavar="WHSEC", help="The new one; one is made if it is not given.")
+@click.option("--secret", metavar="WHSEC", help="The new secret. Default: a random one.")
 @click.option(
     "--grace",
     type=seconds,
     metavar="DURATION",
-    help="For how long the old one is signed with as well, up to 7d; 1d if not given.",
+    help="How long to sign with the old secret too, up to 7d. Default: 1d.",
 )
 @remote
 def rotate(
@@ -54,9 +54,13 @@ def rotate(
 @app_argument
 @endpoint_argument
 @click.option(
-    "--set", "given", multiple=True, metavar="NAME=VALUE", help="Send this along; repeatable."
+    "--set",
+    "given",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Add this header to every request; repeatable.",
 )
-@click.option("--unset", multiple=True, metavar="NAME", help="No longer send this; repeatable.")
+@click.option("--unset", multiple=True, metavar="NAME", help="Remove this header; repeatable.")
 @remote
 def headers(
     remote: Remote, *, app: str, endpoint: str, given: tuple[str, ...], unset: tuple[str, ...]

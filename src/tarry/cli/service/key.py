@@ -138,7 +138,7 @@ def key() -> None:
 
 
 @key.command(epilog=EXIT_CODES)
-@click.option("--name", default="", metavar="TEXT", help="What it is for.")
+@click.option("--name", default="", metavar="TEXT", help="A name for people.")
 @click.option(
     "--scope",
     "scopes",
@@ -146,14 +146,14 @@ def key() -> None:
     multiple=True,
     default=("write",),
     show_default=True,
-    help="What it may do; repeatable. admin: everything; write: everything but keys; read: look,"
-    " but not at secrets; send: send messages.",
+    help="What the key may do; repeatable. admin: everything; write: everything but keys;"
+    " read: look, but not at secrets; send: send messages.",
 )
 @click.option(
     "--expires",
     type=ahead,
     metavar="WHEN",
-    help="When it expires: 30d for in thirty days, or an instant. Default: never.",
+    help="When the key expires: 30d for in thirty days, or an instant. Default: never.",
 )
 @with_keys
 def create(

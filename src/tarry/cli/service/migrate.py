@@ -29,7 +29,7 @@ async def up(*, db: str, as_json: bool) -> None:
     async with migrator(db) as opened:
         before = await opened.up()
     if as_json:
-        click.echo(_written(before))
+        click.echo(_as_json(before))
     elif before.pending:
         click.echo(f"schema {before.found} is now {before.wanted}")
     else:
@@ -48,15 +48,15 @@ async def status(*, db: str, as_json: bool) -> None:
     async with migrator(db) as opened:
         schema = await opened.status()
     if as_json:
-        click.echo(_written(schema))
+        click.echo(_as_json(schema))
         return
     click.echo(f"schema {schema.found}; this tarry works with {schema.wanted}")
     for step in schema.pending:
-        click.echo(f"to be made: {step.number:04d} {step.name.replace('_', ' ')}")
+        click.echo(f"pending: {step.number:04d} {step.name.replace('_', ' ')}")
 
 
-def _written(schema: "Status") -> str:
-    """Return a schema's status for programs: the version found, and applied or pending steps."""
+def _as_json(schema: "Status") -> str:
+    """Return a schema's status as JSON: its version, the wanted version, and the pending steps."""
     steps = [{"number": step.number, "name": step.name} for step in schema.pending]
     return json.dumps({"found": schema.found, "wanted": schema.wanted, "pending": steps})
 

@@ -7,7 +7,7 @@ import click
 from tarry.cli.extras import needed_for
 
 
-@click.command(epilog="Exit codes: 0, it is done; 2, an extra is missing.")
+@click.command(epilog="Exit codes: 0, success; 2, an extra is missing.")
 def openapi() -> None:
     """Print the OpenAPI document of the HTTP API."""
     with needed_for("the webhook service"):

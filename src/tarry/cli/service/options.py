@@ -33,14 +33,17 @@ EXIT_CODES = (
     " 2, a setting is wrong; 3, the database cannot be used."
 )
 DATABASE_CODES = (
-    "Exit codes: 0, it is done; 2, the command line or a setting is wrong; 3, the database cannot"
+    "Exit codes: 0, success; 2, the command line or a setting is wrong; 3, the database cannot"
     " be used."
 )
 KNOWN = (
-    *("allow_network", "api_key", "authorities", "certificate", "db", "disk_reserve", "grace"),
-    *("in_flight", "key", "key_rate", "lease", "listen", "most_endpoints", "most_filters"),
-    *("most_metadata", "most_waiting", "ports", "proxy", "server"),
+    *("allow_network", "api_key", "api_key_file", "authorities", "certificate", "db"),
+    *("disk_reserve", "grace", "in_flight", "key", "key_file", "key_rate", "lease", "listen"),
+    *("most_endpoints", "most_filters", "most_metadata", "most_waiting", "ports", "proxy"),
+    *("public_url", "server", "trusted_proxy"),
 )
+LISTS = ("allow_network", "trusted_proxy")
+"""Settings that may have several values."""
 
 C = TypeVar("C", bound=Callable[..., Any])
 P = ParamSpec("P")
@@ -72,8 +75,9 @@ def from_file(context: click.Context, _option: click.Parameter, path: Path | Non
         raise WrongSettings(f"{file} cannot be read: {error}") from error
     check_keys(document, str(file))
     check_values(document, str(file))
-    if isinstance(network := document.get("allow_network"), str):
-        document["allow_network"] = [network]
+    for key in LISTS:
+        if isinstance(value := document.get(key), str):
+            document[key] = [value]
     context.default_map = {**(context.default_map or {}), **document}
     return file
 
@@ -90,11 +94,11 @@ def check_keys(document: Mapping[str, object], source: str) -> None:
 def check_values(document: Mapping[str, object], source: str) -> None:
     """Refuse a value of the wrong type. The value is not shown, since it may be a secret."""
     for key, value in document.items():
-        values = value if key == "allow_network" and isinstance(value, list) else [value]
+        values = value if key in LISTS and isinstance(value, list) else [value]
         if any(
             isinstance(item, bool) or not isinstance(item, str | int | float) for item in values
         ):
-            wanted = "a text, or a list of them" if key == "allow_network" else "a text or a number"
+            wanted = "a text, or a list of them" if key in LISTS else "a text or a number"
             raise WrongSettings(f"{source}: the setting {key!r} must be {wanted}")
 
 
@@ -144,7 +148,7 @@ authorities_option = setting(
 certificate_option = setting(
     "--certificate",
     type=click.Path(path_type=Path),
-    help="A PEM file with a client certificate and its key.",
+    help="A PEM file with a client certificate and its key, of mode 0600.",
 )
 
 
@@ -217,7 +221,7 @@ dispatch_options = option_group(
         type=Whole(min=1),
         default=1000,
         metavar="N",
-        help="The most attempts at a time.",
+        help="At most this many attempts at a time.",
     ),
     setting(
         "--lease",

@@ -22,7 +22,7 @@ def seal() -> None:
     """Create and rotate the keys that seal secrets."""
 
 
-@seal.command(epilog="Exit codes: 0, it is done; 2, the name will not do.")
+@seal.command(epilog="Exit codes: 0, success; 2, the name is not usable.")
 @click.option(
     "--name", default="", metavar="TEXT", help="The key's name; the date if none is given."
 )

@@ -10,6 +10,7 @@ from tarry.cli.input.option_group import option_group
 from tarry.cli.input.ranges import Number
 from tarry.cli.output.safe_text import fits_a_header
 from tarry.cli.service.garbage_collection import seldom_collected
+from tarry.cli.service.key_options import key_options
 from tarry.cli.service.options import (
     EXIT_CODES,
     StopSignals,
@@ -50,16 +51,27 @@ front_options = option_group(
         expose_value=False,
         callback=_refuse_port,
     ),
-    setting(
-        "--api-key",
-        metavar="KEY",
-        help="A key that may do everything, beside those that `tarry key create` makes.",
+    key_options(
+        "api-key", "A key with all rights, besides the keys that `tarry key create` makes."
     ),
     setting(
         "--key-rate",
         type=Number(min=0, min_open=True),
         metavar="N",
-        help="Requests a second that each key may make, in this process. Any number, if not given.",
+        help="Requests a second that each key may make, in this process. Default: no limit.",
+    ),
+    setting(
+        "--public-url",
+        metavar="URL",
+        help="Where clients reach this server, for links to the portal, e.g."
+        " https://hooks.example.com. Default: the address that the request was sent to.",
+    ),
+    setting(
+        "--trusted-proxy",
+        multiple=True,
+        metavar="NETWORK",
+        help="A proxy in front of this server whose X-Forwarded-Host and X-Forwarded-Proto count,"
+        " e.g. 10.0.0.7; repeatable. Default: none.",
     ),
 )
 """Options for where the API listens and which keys it accepts."""
@@ -154,11 +166,18 @@ async def _fronting(
         most_filters=rest.pop("most_filters"),
     )
     api_key, key_rate = rest.pop("api_key"), rest.pop("key_rate")
+    public_url, trusted_proxies = rest.pop("public_url"), rest.pop("trusted_proxy")
     if api_key is not None and not fits_a_header(api_key):
         raise SettingsError("api-key", "...", "a secret of printable ASCII characters")
     _, port = read_address(listen)
     async with open_hooks(db, own=(listen,) if port else (), **rest) as hooks:
-        answering = await make_api(hooks, api_key, key_rate=key_rate)
+        answering = await make_api(
+            hooks,
+            api_key,
+            key_rate=key_rate,
+            public_url=public_url,
+            trusted_proxies=trusted_proxies,
+        )
         yield hooks, serving_http(answering, listen, signals.hurry)
 
 
@@ -168,4 +187,4 @@ async def _say_more(hooks: Any, url: str, api_key: str | None) -> None:  # noqa:
     click.echo(f"  docs: {url}/docs", err=True)
     if api_key is None and (first := await hooks.first_key()):
         click.echo(f"  first key, shown only now: {first}", err=True)
-        click.echo(f"  to ask it: export TARRY_SERVER={url} TARRY_KEY={first}", err=True)
+        click.echo(f"  to use it: export TARRY_SERVER={url} TARRY_KEY={first}", err=True)

@@ -18,13 +18,13 @@ from tarry.cli.input.option_group import option_group
 from tarry.cli.input.ranges import Whole
 from tarry.cli.output.tables import json_option
 
-EXIT_CODES = "Exit codes: 0, it is done; 2, what was typed or a file is wrong; 130, Ctrl-C."
+EXIT_CODES = "Exit codes: 0, success; 2, the command line or a file is wrong; 130, Ctrl-C."
 MOST_RUNS = 100_000
 THE_SIMULATOR = "the simulator"
 POLICY = "--policy"
 
 
-class Typed(TypedDict):
+class RunOptions(TypedDict):
     """The options of `run` and `compare`."""
 
     scenario: str
@@ -89,7 +89,7 @@ def _simulation_options(metavar: str) -> Callable[[Callable[..., None]], Callabl
             metavar="N",
             default=1,
             show_default=True,
-            help="Which chance: the same seed gives the same numbers.",
+            help="Seed of the random numbers. The same seed gives the same results.",
         ),
         click.option(
             "--runs",
@@ -97,7 +97,7 @@ def _simulation_options(metavar: str) -> Callable[[Callable[..., None]], Callabl
             metavar="N",
             default=20,
             show_default=True,
-            help="How many times, each with other chance.",
+            help="Number of runs, each with its own random numbers.",
         ),
         json_option,
         click.option(
@@ -131,24 +131,24 @@ def storm() -> None:
     "policies",
     multiple=True,
     metavar="POLICY ...",
-    help="A policy to put through it; several may be named. Left out: those of the scenario.",
+    help="A policy to simulate; repeat for several. Default: the policies of the scenario.",
 )
-def run(**typed: Unpack[Typed]) -> None:
+def run(**options: Unpack[RunOptions]) -> None:
     """Simulate policies under SCENARIO and show the results."""
-    _simulate("run", **typed)
+    _simulate("run", **options)
 
 
 @storm.command(cls=SimulationCommand, epilog=EXIT_CODES)
 @_simulation_options("SCENARIO POLICY ...")
 @click.option(POLICY, "policies", multiple=True, hidden=True)
-def compare(**typed: Unpack[Typed]) -> None:
+def compare(**options: Unpack[RunOptions]) -> None:
     """Compare every POLICY under SCENARIO.
 
     All policies get the same random numbers.
     """
-    if not typed["policies"]:
-        raise click.UsageError("Missing argument 'POLICY ...': whom to compare.")
-    _simulate("compare", **typed)
+    if not options["policies"]:
+        raise click.UsageError("Missing argument 'POLICY ...': name the policies to compare.")
+    _simulate("compare", **options)
 
 
 @storm.command(name="list", epilog=EXIT_CODES)
@@ -181,16 +181,16 @@ def show(scenario: str) -> None:
     click.echo(read_storm(scenario).text, nl=False)
 
 
-def _simulate(verb: str, **options: Unpack[Typed]) -> None:
+def _simulate(verb: str, **options: Unpack[RunOptions]) -> None:
     """Import the simulator and run a storm with the options that were typed."""
     with needed_for(THE_SIMULATOR):
         from tarry.cli.storm.simulation import StormOptions, run_simulation  # noqa: PLC0415  it needs the extra
     run_simulation(StormOptions(**options, command=_command(verb, options)))
 
 
-def _command(verb: str, typed: Typed) -> str:
+def _command(verb: str, options: RunOptions) -> str:
     """Return the command line that gives the same numbers again, even if defaults change."""
-    policies = [word for policy in typed["policies"] for word in (POLICY, policy)]
-    named = policies if verb == "run" else typed["policies"]
-    rest = ["--seed", str(typed["seed"]), "--runs", str(typed["runs"])]
-    return shlex.join(["tarry", "storm", verb, typed["scenario"], *named, *rest])
+    policies = [word for policy in options["policies"] for word in (POLICY, policy)]
+    named = policies if verb == "run" else options["policies"]
+    rest = ["--seed", str(options["seed"]), "--runs", str(options["runs"])]
+    return shlex.join(["tarry", "storm", verb, options["scenario"], *named, *rest])

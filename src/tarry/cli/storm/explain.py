@@ -20,7 +20,7 @@ from tarry.core.policy import Policy
 NOTHING = Range(0.0, 0.0, 0.0)
 
 
-@click.command(epilog="Exit codes: 0, it is done; 2, the file or the command line is wrong.")
+@click.command(epilog="Exit codes: 0, success; 2, the file or the command line is wrong.")
 @click.argument("policy_file", metavar="POLICY", type=click.Path(path_type=Path))
 @json_option
 @click.option(

@@ -10,13 +10,13 @@ from tarry.cli.input.ranges import Whole
 from tarry.cli.output.tables import json_option
 
 EXIT_CODES = (
-    "Exit codes: 0, a policy does it; 1, none does, the best is shown all the same; 2, what was "
-    "typed is wrong; 130, Ctrl-C."
+    "Exit codes: 0, a policy meets the requirements; 1, none does, and the best one is shown; 2, "
+    "the command line is wrong; 130, Ctrl-C."
 )
 MOST_RUNS = 10_000
 
 
-class Typed(TypedDict):
+class WishOptions(TypedDict):
     """The fields of the wish; how to search is passed separately."""
 
     clients: int
@@ -27,24 +27,30 @@ class Typed(TypedDict):
 
 
 @click.command(epilog=EXIT_CODES)
-@click.option("--clients", type=int, required=True, metavar="N", help="How many fail at once.")
+@click.option("--clients", type=int, required=True, metavar="N", help="Clients that fail at once.")
 @click.option(
-    "--capacity", type=float, required=True, metavar="C", help="What the service does a second."
+    "--capacity",
+    type=float,
+    required=True,
+    metavar="C",
+    help="Requests that the service can handle a second.",
 )
-@click.option("--outage", type=float, required=True, metavar="SECONDS", help="How long it is down.")
+@click.option(
+    "--outage", type=float, required=True, metavar="SECONDS", help="How long the service is down."
+)
 @click.option(
     "--latency",
     type=float,
     required=True,
     metavar="SECONDS",
-    help="When it is back, all should be served within this.",
+    help="All clients should be served this soon after the outage.",
 )
 @click.option(
     "--endpoint",
     type=click.Choice(["shed", "brittle", "degrade"]),
     default="brittle",
     show_default=True,
-    help="Above its capacity it refuses the rest, fails altogether, or serves ever less.",
+    help="Above its capacity the service refuses the rest, fails altogether, or serves ever less.",
 )
 @click.option(
     "--seed",
@@ -52,7 +58,7 @@ class Typed(TypedDict):
     metavar="N",
     default=1,
     show_default=True,
-    help="Which chance: the same seed gives the same answer.",
+    help="Seed of the random numbers. The same seed gives the same answer.",
 )
 @click.option(
     "--runs",
@@ -70,7 +76,7 @@ class Typed(TypedDict):
     help="Write the recommended policy to a file.",
 )
 def recommend(
-    *, seed: int, runs: int, as_json: bool, save: Path | None, **typed: Unpack[Typed]
+    *, seed: int, runs: int, as_json: bool, save: Path | None, **wish_options: Unpack[WishOptions]
 ) -> None:
     """Find a policy for clients that all fail at once.
 
@@ -80,4 +86,4 @@ def recommend(
     """
     with needed_for("the simulator"):
         from tarry.cli.storm.policy_search import SearchOptions, search_policy  # noqa: PLC0415  it needs the extra
-    search_policy(SearchOptions(dict(typed), seed, runs, as_json, save))
+    search_policy(SearchOptions(dict(wish_options), seed, runs, as_json, save))

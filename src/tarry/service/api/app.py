@@ -21,8 +21,9 @@ from tarry.service.api.http.metrics import CONTENT_TYPE, RequestMetrics, deliver
 from tarry.service.api.http.operation import Operation, Reply
 from tarry.service.api.http.parsing import read_body, read_query
 from tarry.service.api.http.problem import Answer, error_answer, json_answer, problem
+from tarry.service.api.http.public_address import PublicAddress
 from tarry.service.api.http.rate_limit import RateLimit
-from tarry.service.api.http.request import Request, path_of
+from tarry.service.api.http.request import Request, check_head, path_of
 from tarry.service.api.http.routes import Match, Routes
 from tarry.service.api.resources.call import Call, chance_of
 from tarry.service.api.resources.messages.send_cache import SendCache
@@ -62,6 +63,7 @@ class Api:
         *,
         pages: Mapping[str, Page] | None = None,
         limit: RateLimit | None = None,
+        public_address: PublicAddress | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._hooks, self._access, self._routes = hooks, access, routes
@@ -73,6 +75,7 @@ class Api:
         }
         self.metrics = RequestMetrics()
         self._limit = limit or RateLimit(None)
+        self._public_address = public_address or PublicAddress()
         self._idempotency = Idempotency(hooks.store, now=now)
         self._send_cache = SendCache(hooks.store)
         self._now = now
@@ -87,9 +90,12 @@ class Api:
             query=scope["query_string"],
             headers=dict(scope["headers"]),
             scheme=scope["scheme"],
+            peer=(scope["client"] or ("",))[0],
+            public_address=self._public_address,
         )
         route = self._find(request)
         try:
+            check_head(scope["headers"], scope["http_version"])
             if isinstance(route, Match):
                 status, headers, body = await self._answer_operation(route, request, receive)
             elif route is None:
@@ -105,7 +111,7 @@ class Api:
         except Exception:  # the response only says that it failed; the log says why
             log.exception("%s %r", request.method, request.path)  # %r: a path may hold newlines
             status, headers, body = problem(500, "server_error", "something went wrong")
-        self.metrics.count(self._name(request, route), status, time.perf_counter() - began)
+        self.metrics.count(self._metrics_label(request, route), status, time.perf_counter() - began)
         pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
         if status not in BODILESS:
             pairs.append((b"content-length", b"%d" % len(body)))
@@ -126,7 +132,7 @@ class Api:
             return None
         return self._routes.find(request.method, request.path[len(PREFIX) :])
 
-    def _name(self, request: Request, route: Match | frozenset[str] | None) -> str:
+    def _metrics_label(self, request: Request, route: Match | frozenset[str] | None) -> str:
         """Return the label of a request in the metrics: an operation's name, or a page's path."""
         if isinstance(route, Match):
             return route.operation.name
@@ -173,7 +179,7 @@ class Api:
             caller = known_caller
             if not _may(caller, operation):
                 return problem(403, "insufficient access", _refusal(caller, operation))
-            if wait := self._limit.wait(caller.key):
+            if wait := self._limit.take(caller.key):
                 detail = "too many requests with this key; retry after the time in `retry-after`"
                 return problem(429, "rate_limit", detail, {"retry-after": str(wait)})
         body: bytes | None = b""

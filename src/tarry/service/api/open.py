@@ -1,5 +1,6 @@
 """Build the API from all groups of operations, the access rules and the pages."""
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -7,6 +8,7 @@ from tarry.service.api.app import Api, Page
 from tarry.service.api.http.access import Access, Need
 from tarry.service.api.http.operation import Group, Operation
 from tarry.service.api.http.problem import Answer
+from tarry.service.api.http.public_address import PublicAddress
 from tarry.service.api.http.rate_limit import RateLimit
 from tarry.service.api.http.routes import Routes
 from tarry.service.api.openapi.docs_page import docs_page
@@ -79,18 +81,35 @@ def written() -> dict[str, Any]:
     return document(operations())
 
 
-async def make_api(hooks: Hooks, api_key: str | None, *, key_rate: float | None = None) -> Api:
+async def make_api(
+    hooks: Hooks,
+    api_key: str | None,
+    *,
+    key_rate: float | None = None,
+    public_url: str | None = None,
+    trusted_proxies: Iterable[str] = (),
+) -> Api:
     """Return the API for some hooks; `api_key` may do everything in their environment.
 
-    `key_rate` limits the requests a second of each key; None for no limit.
+    `key_rate` limits the requests a second of each key; None for no limit. Links to the portal
+    begin with `public_url`; without it, with the address that one of the `trusted_proxies`
+    forwards, or that the request was sent to.
     """
+    public_address = PublicAddress.of(public_url, trusted_proxies)
     first = None if api_key is None else (api_key, hooks.environment)
     access = Access(hooks.store, await hooks.pepper(), first=first)
-    pages = {"/docs": docs, **{path: _static(answer) for path, answer in web.pages().items()}}
-    return Api(hooks, access, Routes(operations()), pages=pages, limit=RateLimit(key_rate))
+    pages = {"/docs": docs, **{path: _fixed_page(answer) for path, answer in web.pages().items()}}
+    return Api(
+        hooks,
+        access,
+        Routes(operations()),
+        pages=pages,
+        limit=RateLimit(key_rate),
+        public_address=public_address,
+    )
 
 
-def _static(answer: Answer) -> Page:
+def _fixed_page(answer: Answer) -> Page:
     """Return a page with a fixed response."""
 
     async def page() -> Answer:

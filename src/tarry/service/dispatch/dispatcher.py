@@ -120,7 +120,7 @@ class Dispatcher:
         except TimeoutError:
             log.warning("stopped with attempts in flight")
         except StoreError as error:
-            log.warning("stopped, and what is known could not be written down: %s", error)
+            log.warning("stopped, but the last outcomes could not be written: %s", error)
         else:
             self.drained = True
         finally:

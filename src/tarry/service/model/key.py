@@ -59,6 +59,6 @@ class Key(Struct, frozen=True, kw_only=True):
             self, expires_at=end if self.expires_at is None else min(end, self.expires_at)
         )
 
-    def opens(self, now: float) -> bool:
-        """Return whether it is still valid at `now`."""
+    def is_valid_at(self, now: float) -> bool:
+        """Return whether the key has neither expired nor been revoked by `now`."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)

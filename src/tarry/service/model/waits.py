@@ -72,7 +72,8 @@ WAITS: Mapping[Reason, Wait] = {
         End.PROBE,
         "a probe that succeeds",
         f"the lane's timer, set to the next probe, {_SHARED}: it also acts on every answer",
-        "unknown; the next probe is known: at most 5.5 minutes after the last one, or when a"
+        "unknown; the next probe is known: after ten minutes of outage it comes late by at most 5 %"
+        " of the outage's age (1 % where 1,000 wait) and by an hour at most, or when a"
         " Retry-After ends",
     ),
     Reason.PACE: Wait(

@@ -384,7 +384,10 @@ class Admission(Protocol):
     """What the HTTP API needs to admit callers, and to carry each request out once."""
 
     async def key(self, hashed: bytes) -> Key:
-        """Return the key with this hash, even if revoked; NotFound("key", "...") if none."""
+        """Return the key with this hash, even if revoked.
+
+        NotFound("key", "...") if there is none, or if it admits to an application that is deleted.
+        """
 
     async def revoke_keys(
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0

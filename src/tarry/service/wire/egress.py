@@ -254,7 +254,7 @@ _32_BITS = 0xFFFF_FFFF
 
 
 class Egress(Struct, frozen=True):
-    """What may be called: the public internet, and the networks that the operator allows."""
+    """The allowed addresses: the public internet, and networks that the operator allows."""
 
     networks: tuple[Network, ...]
     ports: tuple[range, ...]

@@ -7,7 +7,6 @@ was sealed with, so that keys can be changed while the service runs.
 import os
 import re
 import secrets
-import stat
 import tempfile
 from binascii import Error as NotBase64
 from binascii import a2b_base64, b2a_base64
@@ -22,6 +21,7 @@ from msgspec import Struct
 from tarry.errors import SealError, SettingsError
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.wire.exchange import Headers
+from tarry.service.wire.private_file import refuse_exposed
 
 _FORM = 1
 """The first byte of a sealed secret; the second is the length of the key's id."""
@@ -141,10 +141,9 @@ def key_file(path: Path) -> str:
     try:
         if not path.exists():
             _make_key_file(path)
-        if path.stat().st_mode & stat.S_IRWXO:
-            wanted = f"closed to other users: chmod 600 {path}"
-            raise SettingsError("key file", str(path), wanted)
-        return path.read_text("ascii")
+        with path.open(encoding="ascii") as file:
+            refuse_exposed("key file", path, os.fstat(file.fileno()).st_mode)
+            return file.read()
     except OSError as error:
         wanted = f"a file that can be read and written ({error.strerror})"
         raise SettingsError("key file", str(path), wanted) from error

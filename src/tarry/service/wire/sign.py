@@ -84,7 +84,11 @@ def _sign_with(secret: str) -> _Sign:
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
-_OURS = ("webhook-", "svix-", "x-svix-", "proxy-", "x-amzn-", "x-aws-ec2-metadata-")
+_OURS = (
+    *("webhook-", "svix-", "x-svix-", "proxy-", "x-amzn-"),
+    "tarry-",  # tarry-attempt would switch off the retries of a receiver that trusts this service
+    *("x-aws-ec2-metadata-", "x-aliyun-ecs-metadata-"),
+)
 _RESERVED = frozenset(
     {
         "connection",
@@ -93,7 +97,8 @@ _RESERVED = frozenset(
         "host",
         "http2-settings",
         "keep-alive",
-        "metadata-flavor",  # this and some of _OURS give access to clouds' metadata services
+        "metadata",  # this, the next and some of _OURS give access to clouds' metadata services
+        "metadata-flavor",
         "te",
         "trailer",
         "transfer-encoding",

@@ -7,6 +7,7 @@ import ssl
 from pathlib import Path
 
 from tarry.errors import SettingsError
+from tarry.service.wire.private_file import refuse_exposed
 
 
 def context(
@@ -15,7 +16,8 @@ def context(
     """Return a context for TLS 1.2 or newer that always checks the certificate and its name.
 
     `authorities` are trusted in addition to those of the system. `certificate` (and `key`, if it is
-    in a separate file) is shown to endpoints that ask for one. All are PEM files.
+    in a separate file) is shown to endpoints that ask for one. All are PEM files. The one with the
+    key must be closed to other users.
     """
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks certificates and names from the start
     tls.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -31,6 +33,8 @@ def context(
             ) from error
     if certificate is not None:
         try:
+            private = key or certificate
+            refuse_exposed("certificate", private, private.stat().st_mode)
             tls.load_cert_chain(certificate, key, password=_no_password)
         except OSError as error:
             raise SettingsError(

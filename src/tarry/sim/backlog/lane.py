@@ -165,11 +165,11 @@ class _Lane:
             self._delivered[delivery] = self._now
             self._left -= delivery < self._settings.waiting
         else:
-            self._failed(delivery, late=late)
+            self._handle_failure(delivery, late=late)
         if self._pace.phase is Phase.OPEN:
             self._report()
 
-    def _failed(self, delivery: int, *, late: bool) -> None:
+    def _handle_failure(self, delivery: int, *, late: bool) -> None:
         """Count a failure if it is the endpoint's, and schedule the delivery's retry."""
         phase = self._pace.phase
         verdict = self._blame.failed(delivery, phase, self._now)

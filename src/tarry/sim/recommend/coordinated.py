@@ -1,7 +1,7 @@
 """What one dispatcher would achieve with all deliveries in one lane: the pacer.
 
 It is simulated at full size, or with a share of the clients and of the capacity if there are many.
-Of a drain of hours only half an hour is simulated, and of an outage of days only two hours: the
+Of a drain of hours only half an hour is simulated, and of an outage of months only 30 days: the
 rest continues in the same way.
 """
 
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from tarry.core.pace import Pace, PacerRule
 from tarry.core.probe import interval
 from tarry.sim.backlog.model import Backlog
+from tarry.sim.backlog.settings import LONGEST_OUTAGE, LONGEST_WATCH
 from tarry.sim.chance import Chance
 from tarry.sim.recommend.miniature import LATENCY, Trial
 from tarry.sim.recommend.wish import Wish
@@ -25,8 +26,6 @@ SAFE = 0.95
 """The share of the capacity at which a lane settles."""
 WATCH = 10
 PLAYED_DRAIN = 1800.0
-PLAYED_OUTAGE = 7200.0
-"""After two hours, probes have reached their final interval."""
 
 
 class Paced(NamedTuple):
@@ -48,14 +47,14 @@ def paced(wish: Wish) -> Paced:
 
 def play(wish: Wish, how: Paced, chance: Chance) -> Trial:
     """Simulate one run of the lane."""
-    outage = min(wish.outage, PLAYED_OUTAGE)
+    outage = min(wish.outage, LONGEST_OUTAGE)
     backlog = Backlog(
         waiting=max(1, round(wish.clients / how.thinned / how.shorter)),
         capacity=wish.capacity / how.thinned,
         outage=outage,
         endpoint=wish.endpoint,
         latency=LATENCY,
-        watch=WATCH * (wish.drain + probe_interval(wish) + RAMP),
+        watch=min(LONGEST_WATCH, WATCH * (wish.drain + probe_interval(wish) + RAMP)),
     )
     metrics = backlog.simulate(Contestant(PACED, None), chance).metrics
     recovery, during = metrics["recovery"], metrics["attempts_during_outage"] or 0.0

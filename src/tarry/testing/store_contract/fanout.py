@@ -51,9 +51,9 @@ class FanoutContract(Topic):
     async def test_other_applications_get_nothing(self, scene: Scene) -> None:
         other = an_application()
         await scene.store.put(other)
-        stranger = await scene.store.put(an_endpoint(other))
+        other_endpoint = await scene.store.put(an_endpoint(other))
         await scene.add()
-        assert (await scene.row(stranger)).added == 0
+        assert (await scene.row(other_endpoint)).added == 0
 
     async def test_a_lane_counts_only_its_own_deliveries(self, scene: Scene) -> None:
         paid = await scene.add_endpoint(event_types=("invoice.paid",))

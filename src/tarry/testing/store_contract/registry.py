@@ -10,11 +10,12 @@ from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Key, Scope
 from tarry.service.model.listing import Cut
 from tarry.service.store.contract import Retention, Store
-from tarry.service.store.kinds import EventTypes, Keys
+from tarry.service.store.kinds import Applications, EventTypes, Keys
 from tarry.testing.samples import (
     ENVIRONMENT,
     NOON,
     a_key,
+    an_application,
     an_event_type,
 )
 from tarry.testing.store_contract.topic import Topic
@@ -256,10 +257,29 @@ class RegistryContract(Topic):
         stored = [await store.key(key.hash) for key in keys]
         assert [key.expires_at for key in stored] == [NOON + 60, NOON + 60, NOON + 30, None, None]
         assert [key.revoked_at for key in stored] == [None, None, None, NOON - 1, None]
-        assert [key.opens(NOON + 59) for key in stored] == [True, True, False, False, True]
-        assert not stored[0].opens(NOON + 60)
+        assert [key.is_valid_at(NOON + 59) for key in stored] == [True, True, False, False, True]
+        assert not stored[0].is_valid_at(NOON + 60)
         assert await store.revoke_keys("app_1", sessions=None, now=NOON + 1) == 3
-        assert not (await store.key(keys[0].hash)).opens(NOON + 2)
+        assert not (await store.key(keys[0].hash)).is_valid_at(NOON + 2)
+
+    async def test_a_key_to_an_application_ends_with_it(self, store: Store) -> None:
+        gone, recreated, other = (
+            an_application(uid=uid, environment=ENVIRONMENT) for uid in ("shop", "shop", "bakery")
+        )
+        keys = {app.id: a_key(application=app.id) for app in (gone, recreated, other)}
+        for application in (gone, other):
+            await store.put(application)
+            await store.create(keys[application.id])
+        await store.delete(Applications(ENVIRONMENT), gone.id, now=NOON)
+        await store.put(recreated)
+        late = a_key(application=gone.id)  # by a request that found it just before
+        for key in (late, keys[recreated.id]):
+            await store.create(key)
+        for key in (keys[gone.id], late):
+            with pytest.raises(NotFound):
+                await store.key(key.hash)
+        for application in (recreated, other):
+            assert await store.key(keys[application.id].hash) == keys[application.id]
 
     async def test_keys_are_listed_without_those_to_an_application(self, store: Store) -> None:
         keys = [a_key(), a_key(revoked_at=NOON), a_key()]

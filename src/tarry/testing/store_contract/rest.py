@@ -251,9 +251,9 @@ class RestContract(Topic):
     ) -> None:
         other = an_application()
         await scene.store.put(other)
-        stranger = await scene.store.put(an_endpoint(other))
+        other_endpoint = await scene.store.put(an_endpoint(other))
         await scene.store.put(replace(other, rate=1.0))
-        assert await scene.store.woken(scene.leases) == [stranger.lane]
+        assert await scene.store.woken(scene.leases) == [other_endpoint.lane]
 
     async def test_a_replay_wakes_a_lane_at_rest_and_only_such_a_one(self, scene: Scene) -> None:
         await scene.store.add([new_message(scene.application) for _ in range(2)])

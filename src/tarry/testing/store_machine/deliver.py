@@ -151,7 +151,7 @@ class DeliverSteps(PeopleSteps):
             self._send(worker, self._wants(which, stream, HIGH_LIMIT), ("delivered", 0.0))
         endpoints = self.pick_some(self.endpoints, which)
         leases = list(self.leases[worker].values())
-        self.ask(lambda side: _rest(side, endpoints, leases, short=short))
+        self.ask(lambda side: _put_to_rest(side, endpoints, leases, short=short))
 
     @step(worker=workers, which=few, short=st.booleans())
     def doze(self, worker: str, which: list[int], *, short: bool) -> None:
@@ -318,7 +318,7 @@ async def _awake_and_woken(side: Side, leases: Sequence[Lease]) -> list[list[Lan
     return [sorted(map(Lane, lanes)) for lanes in answers]
 
 
-async def _rest(
+async def _put_to_rest(
     side: Side, endpoints: Sequence[Endpoint], leases: Sequence[Lease], *, short: bool
 ) -> list[Lane]:
     """Put the lanes of endpoints to rest; return those that are at rest then."""

@@ -2,8 +2,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from tarry.service.api.http.problem import Invalid
-from tarry.service.api.http.request import Request, path_of
+from tarry.service.api.http.problem import BadRequest, Invalid
+from tarry.service.api.http.request import Request, check_head, path_of
 
 
 def request_with(**headers: str) -> Request:
@@ -14,21 +14,6 @@ def request_with(**headers: str) -> Request:
 def test_a_request_says_where_this_server_is() -> None:
     assert request_with(host="hooks.example:8400").base == "http://hooks.example:8400"
     assert request_with().base == ""
-
-
-@pytest.mark.parametrize(
-    ("headers", "base"),
-    [
-        ({"x_forwarded_proto": "https"}, "https://inside:8400"),
-        ({"x_forwarded_proto": "https, http", "x_forwarded_host": "a.b, c"}, "https://a.b"),
-        ({"x_forwarded_proto": "http"}, "http://inside:8400"),
-        ({"x_forwarded_proto": "javascript"}, "http://inside:8400"),
-    ],
-)
-def test_who_came_by_way_of_a_proxy_is_told_where_that_is(
-    headers: dict[str, str], base: str
-) -> None:
-    assert request_with(host="inside:8400", **headers).base == base
 
 
 def test_an_idempotency_key_is_there_or_not_and_not_too_long() -> None:
@@ -49,3 +34,27 @@ def test_an_idempotency_key_is_there_or_not_and_not_too_long() -> None:
 )
 def test_a_slash_that_was_quoted_parts_nothing(raw: bytes, path: str) -> None:
     assert path_of({"raw_path": raw, "path": unquote(raw.decode())}) == path
+
+
+HOST, KEY = (b"host", b"hooks.example"), (b"authorization", b"Bearer a")
+
+
+@pytest.mark.parametrize(
+    "headers", [[HOST], [HOST, KEY], [HOST, (b"accept", b"a"), (b"accept", b"b")]]
+)
+def test_a_head_that_can_be_read_in_one_way_will_do(headers: list[tuple[bytes, bytes]]) -> None:
+    check_head(headers, "1.1")
+
+
+@pytest.mark.parametrize("headers", [[HOST, HOST], [HOST, KEY, KEY], [KEY], []])
+def test_a_head_that_can_be_read_in_two_ways_is_refused(
+    headers: list[tuple[bytes, bytes]],
+) -> None:
+    with pytest.raises(BadRequest, match=r"the header `(host|authorization)`"):
+        check_head(headers, "1.1")
+
+
+def test_an_older_request_needs_no_host_but_may_not_have_two() -> None:
+    check_head([], "1.0")
+    with pytest.raises(BadRequest, match="`host` must not be sent twice"):
+        check_head([HOST, HOST], "1.0")

@@ -125,9 +125,9 @@ def test_the_head_of_an_ordered_lane_that_waits_may_go_as_a_probe() -> None:
     head = buffer.next(NOON, Phase.CLOSED)
     assert head is not None
     buffer.send_at(head, NOON + 30)
-    assert not buffer.has_ripe_or_early(NOON, Phase.CLOSED)
+    assert not buffer.has_ripe_or_probe(NOON, Phase.CLOSED)
     assert buffer.next(NOON, Phase.CLOSED) is None
-    assert buffer.has_ripe_or_early(NOON, Phase.OPEN)
+    assert buffer.has_ripe_or_probe(NOON, Phase.OPEN)
     assert buffer.next(NOON, Phase.OPEN) == head
 
 
@@ -139,7 +139,7 @@ def test_what_is_on_its_way_is_not_had_again_by_a_rewind() -> None:
     source.feed(buffer, NOON, Phase.CLOSED)
     assert taken(buffer) == []
     buffer.leave_behind(a_row(2))
-    assert buffer.rewind_if_left_behind(Phase.CLOSED)
+    assert buffer.rewind_if_needed(Phase.CLOSED)
     source.feed(buffer, NOON, Phase.CLOSED)
     assert taken(buffer) == [2]
 
@@ -266,7 +266,7 @@ def test_the_head_of_an_ordered_lane_goes_before_a_scheduled_one_that_is_due_as_
 def test_a_probe_of_an_open_lane_may_take_what_is_not_due_yet() -> None:
     buffer, source, _ = a_lane()
     source.waiting = {1: a_row(1, Stream.EARLY, due_at=NOON + 900)}
-    while source.feed(buffer, NOON, Phase.OPEN) and not buffer.has_ripe_or_early(NOON, Phase.OPEN):
+    while source.feed(buffer, NOON, Phase.OPEN) and not buffer.has_ripe_or_probe(NOON, Phase.OPEN):
         pass
     assert buffer.next(NOON, Phase.PACED) is None
     row = buffer.next(NOON, Phase.OPEN)
@@ -277,7 +277,7 @@ def test_a_probe_of_an_open_lane_may_take_what_is_not_due_yet() -> None:
 def test_what_was_read_early_and_is_due_by_now_goes_once() -> None:
     buffer, source, buffered = a_lane()
     source.waiting = {1: a_row(1, Stream.EARLY, due_at=NOON + 5)}
-    while source.feed(buffer, NOON, Phase.OPEN) and not buffer.has_ripe_or_early(NOON, Phase.OPEN):
+    while source.feed(buffer, NOON, Phase.OPEN) and not buffer.has_ripe_or_probe(NOON, Phase.OPEN):
         pass
     source.feed(buffer, NOON + 10, Phase.OPEN)
     assert taken(buffer, Phase.OPEN, NOON + 10) == [1]
@@ -364,7 +364,7 @@ def probed(buffer: Buffer, source: Source, count: int) -> list[int]:
     for _ in range(count):
         buffer.read_on()
         while (row := buffer.next(NOON, Phase.OPEN)) is None:
-            buffer.rewind_if_left_behind(Phase.OPEN)
+            buffer.rewind_if_needed(Phase.OPEN)
             source.feed(buffer, NOON, Phase.OPEN, room=1)
         seqs.append(row.seq)
         buffer.leave_behind(row)
@@ -425,7 +425,7 @@ def test_a_retry_that_was_read_while_its_outcome_was_being_written_is_read_again
     assert taken(buffer, now=NOON + 2) == [3]
     for _ in range(2):
         source.feed(buffer, NOON + 2, Phase.CLOSED)
-        buffer.rewind_if_left_behind(Phase.CLOSED)
+        buffer.rewind_if_needed(Phase.CLOSED)
     assert taken(buffer, now=NOON + 2) == [1, 2]
 
 
@@ -483,7 +483,7 @@ def test_whatever_happens_each_row_is_delivered_once_and_none_is_lost(
                 out.append(row)
         if out and chance.random() < 0.6:
             _settled(buffer, source, out.pop(chance.randrange(len(out))), delivered, chance, now)
-        buffer.rewind_if_left_behind(Phase.CLOSED)
+        buffer.rewind_if_needed(Phase.CLOSED)
     for row in out:
         _settled(buffer, source, row, delivered, None, now)
     for _ in range(200):
@@ -492,7 +492,7 @@ def test_whatever_happens_each_row_is_delivered_once_and_none_is_lost(
         row = buffer.next(now, Phase.CLOSED)
         if row is not None:
             _settled(buffer, source, row, delivered, None, now)
-        buffer.rewind_if_left_behind(Phase.CLOSED)
+        buffer.rewind_if_needed(Phase.CLOSED)
     assert sorted(delivered) == list(range(1, added + 1))
     if fifo:
         assert delivered == sorted(delivered)
@@ -575,12 +575,12 @@ def test_at_a_pace_what_was_left_behind_does_not_wait_for_all_that_is_due() -> N
     first = buffer.next(NOON, Phase.PACED)
     assert first is not None
     buffer.leave_behind(first)
-    assert not buffer.rewind_if_left_behind(Phase.PACED), "the second is at hand"
+    assert not buffer.rewind_if_needed(Phase.PACED), "the second is at hand"
     assert taken(buffer, now=NOON)[0] == 2
     source.feed(buffer, NOON, Phase.PACED, room=10)
     assert buffer.at_hand(NOON) > 0
-    assert not buffer.rewind_if_left_behind(Phase.CLOSED)
-    assert buffer.rewind_if_left_behind(Phase.PACED)
+    assert not buffer.rewind_if_needed(Phase.CLOSED)
+    assert buffer.rewind_if_needed(Phase.PACED)
     source.feed(buffer, NOON, Phase.PACED, room=10)
     again = buffer.next(NOON, Phase.PACED)
     assert again is not None
@@ -626,7 +626,7 @@ def test_what_comes_after_a_backlog_that_failed_as_a_whole_is_fresh() -> None:
     source.feed(buffer, NOON, Phase.OPEN)
     for seq in taken(buffer, Phase.OPEN):
         buffer.leave_behind(a_row(seq))
-    assert buffer.rewind_if_left_behind(Phase.OPEN)
+    assert buffer.rewind_if_needed(Phase.OPEN)
     ready = [one for one in asked(buffer, Phase.PACED) if one[0] is Stream.READY]
     assert ready == [(Stream.READY, 8, 0, 6), (Stream.READY, 8, 5, None)]
 

@@ -1006,7 +1006,7 @@ def test_an_outcome_that_the_store_does_not_accept_has_the_delivery_and_the_leas
     assert not place.work.changes
     assert lane.waiting() == 5
     place.read(lane)
-    assert lane.backlog.buffer.rewind_if_left_behind(Phase.CLOSED)  # it is read again
+    assert lane.backlog.buffer.rewind_if_needed(Phase.CLOSED)  # it is read again
 
 
 def test_the_outcomes_of_a_lane_that_has_left_change_nothing_there() -> None:
@@ -1043,7 +1043,7 @@ def test_a_retry_waits_in_the_store_for_its_due_time() -> None:
     assert (buffer.next_due_at, buffer.next_at()) == (due_at, due_at)
     assert 1 not in buffer.busy
     assert not buffer.drained()
-    assert not buffer.rewind_if_left_behind(Phase.CLOSED)  # it need not be read before it is due
+    assert not buffer.rewind_if_needed(Phase.CLOSED)  # it need not be read before it is due
 
 
 @pytest.mark.parametrize(("at", "waits"), [(None, 0.0), (30.0, 30.0)])
@@ -1072,7 +1072,7 @@ def test_a_delivery_that_is_ready_and_not_in_memory_is_read_again(*, fifo: bool)
     assert (1 in buffer.busy, buffer.next_at()) == (False, math.inf)
     if not fifo:
         place.read(lane)
-        assert buffer.rewind_if_left_behind(Phase.CLOSED)
+        assert buffer.rewind_if_needed(Phase.CLOSED)
     assert buffer.rewinds > turn
 
 

@@ -20,8 +20,8 @@ def test_those_wait_that_were_added_and_neither_ended_nor_are_on_their_way() -> 
     backlog, _ = a_backlog(added=10, ended=3)
     assert backlog.waiting(0) == 7
     assert backlog.waiting(2) == 5
-    backlog.end()
-    backlog.end(2)
+    backlog.count_ended()
+    backlog.count_ended(2)
     assert backlog.waiting(0) == 4
     backlog.all_ended()
     assert backlog.waiting(0) == 0

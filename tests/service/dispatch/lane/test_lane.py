@@ -261,7 +261,7 @@ async def test_a_lane_is_quiet_when_nothing_is_in_flight_or_waits_to_be_written(
         quiet.append(lane.is_quiet)
         lane.set_aside()  # it may never be written
         quiet.append(lane.is_quiet)
-        lane.take_back()
+        lane.count_handed_in_again()
         quiet.append(lane.is_quiet)
         lane.count_written()
         quiet.append(lane.is_quiet)

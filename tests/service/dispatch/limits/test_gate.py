@@ -98,7 +98,7 @@ def test_an_answer_that_neither_passed_nor_failed_says_nothing() -> None:
     for _ in range(20):
         answer(gate, NOON, failures=0, took=99.0)
     assert gate.in_flight == 0
-    assert not gate.ticks(NOON)
+    assert not gate.needs_tick(NOON)
     assert not gate.step(NOON, 1)
     assert gate.pace == Pace()
 
@@ -353,16 +353,16 @@ def test_a_paced_gate_closes_when_nothing_waits_any_more() -> None:
 
 def test_it_is_looked_at_while_it_is_paced_or_has_just_failed() -> None:
     gate = a_gate()
-    assert not gate.ticks(NOON)
+    assert not gate.needs_tick(NOON)
     answer(gate, NOON, passed=True)
-    assert not gate.ticks(NOON)
+    assert not gate.needs_tick(NOON)
     answer(gate, NOON)
-    assert gate.ticks(NOON)
-    assert gate.ticks(NOON + WATCHED - 0.01)
-    assert not gate.ticks(NOON + WATCHED)
+    assert gate.needs_tick(NOON)
+    assert gate.needs_tick(NOON + WATCHED - 0.01)
+    assert not gate.needs_tick(NOON + WATCHED)
     gate.open(NOON, 1)
-    assert not gate.ticks(NOON)
-    assert ramped().ticks(NOON + 1000)
+    assert not gate.needs_tick(NOON)
+    assert ramped().needs_tick(NOON + 1000)
 
 
 def test_what_an_endpoint_asked_for_outlives_the_pace_unless_all_is_forgotten() -> None:

@@ -112,7 +112,7 @@ def test_an_answer_is_news_until_several_applications_had_one(
     failures, found = NO_FAILURES, []
     for application, unreachable in told:
         before, failures = failures, failed(failures, 1, application, unreachable=unreachable)
-        found.append(failures.is_news(before))
+        found.append(failures.is_first_of_application(before))
     assert found == news
 
 

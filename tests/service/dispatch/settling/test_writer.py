@@ -72,7 +72,7 @@ def test_halves_have_everything_in_order_and_each_has_something(settled: int, ch
 def test_a_settlement_loses_its_texts_and_then_its_attempt_but_not_its_outcome(
     settlement: Settlement,
 ) -> None:
-    bare, alone = a_part(settlement).simpler()
+    bare, alone = a_part(settlement).simpler_forms()
     ((lane, due, kept),) = bare.finished
     assert (lane, due) == (LANE, DUE)
     assert settlement.attempt
@@ -84,7 +84,7 @@ def test_a_settlement_loses_its_texts_and_then_its_attempt_but_not_its_outcome(
 def test_a_resend_keeps_an_attempt() -> None:
     attempt = an_attempt(DUE, detail="odd", body=b"odd", decision="odd")
     resent = Resent(7, "r1", attempt, 1)
-    (bare,) = a_part(resent).simpler()
+    (bare,) = a_part(resent).simpler_forms()
     ((_, _, kept),) = bare.finished
     assert isinstance(kept, Resent)
     assert kept.resend == "r1"
@@ -92,13 +92,13 @@ def test_a_resend_keeps_an_attempt() -> None:
 
 
 def test_of_a_settlement_without_an_attempt_there_is_nothing_simpler() -> None:
-    assert list(a_part(failed(DUE, attempt=None)).simpler()) == []
+    assert list(a_part(failed(DUE, attempt=None)).simpler_forms()) == []
 
 
 def test_a_change_loses_its_notices() -> None:
-    assert list(Part((), ((LANE, CHANGE),)).simpler()) == []
+    assert list(Part((), ((LANE, CHANGE),)).simpler_forms()) == []
     told = replace(CHANGE, notices=(a_notice(an_endpoint("app_1")),))
-    assert list(Part((), ((LANE, told),)).simpler()) == [Part((), ((LANE, CHANGE),))]
+    assert list(Part((), ((LANE, told),)).simpler_forms()) == [Part((), ((LANE, CHANGE),))]
 
 
 def test_a_part_is_written_under_the_leases_of_its_lanes_each_once() -> None:

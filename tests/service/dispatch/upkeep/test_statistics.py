@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from tarry.service.dispatch.upkeep.statistics import counted
+from tarry.service.dispatch.upkeep.statistics import count_statistics
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.task import IN_PIECES, Task, Work
 from tarry.service.store.memory import MemoryStore
@@ -41,7 +41,7 @@ async def test_messages_are_counted_by_where_they_went(scene: Scene) -> None:
     here = {"appId": scene.application.id, "appUid": scene.application.uid}
     for since, until, many in [(0.0, None, 6), (NOON, None, 4), (NOON, NOON + 1, 2)]:
         task = a_count(Work.APP_STATS, since=since, until=until)
-        assert (await counted(scene.store, task, asyncio.Lock()))["appStats"] == [
+        assert (await count_statistics(scene.store, task, asyncio.Lock()))["appStats"] == [
             {**here, "messageDestinations": many},
             {"appId": idle.id, "appUid": "idle", "messageDestinations": 0},
         ]
@@ -54,7 +54,7 @@ async def test_only_applications_that_are_asked_for_are_counted_if_they_are_ther
     await scene.store.put(other)
     for known, found in [([other.id], [other.id]), (["app_gone", scene.application.id], None)]:
         task = a_count(Work.APP_STATS, data={"appIds": known})
-        stats = (await counted(scene.store, task, asyncio.Lock()))["appStats"]
+        stats = (await count_statistics(scene.store, task, asyncio.Lock()))["appStats"]
         assert [one["appId"] for one in stats] == (found or [scene.application.id])
 
 
@@ -63,7 +63,7 @@ async def test_the_types_that_endpoints_are_sent_are_told(scene: Scene) -> None:
     await scene.store.put(other)
     for types in (("b", "a"), ("a", "c")):
         await scene.store.put(an_endpoint(other, event_types=types))
-    told = (await counted(scene.store, a_count(Work.EVENT_TYPE_STATS), asyncio.Lock()))[
+    told = (await count_statistics(scene.store, a_count(Work.EVENT_TYPE_STATS), asyncio.Lock()))[
         "event_types"
     ]
     names = "appId", "explicitlySubscribedEventTypes", "hasCatchAllEndpoint"
@@ -76,13 +76,15 @@ async def test_the_types_that_endpoints_are_sent_are_told(scene: Scene) -> None:
 @pytest.mark.parametrize("work", sorted(IN_PIECES))
 async def test_what_is_done_in_pieces_is_not_counted(scene: Scene, work: Work) -> None:
     with pytest.raises(ValueError, match="nothing to count"):
-        await counted(scene.store, a_task(scene.endpoint, work), asyncio.Lock())
+        await count_statistics(scene.store, a_task(scene.endpoint, work), asyncio.Lock())
 
 
 async def test_the_store_is_asked_only_while_it_is_the_turn_of_the_count(scene: Scene) -> None:
     question = asyncio.Lock()
     async with question:
-        count = asyncio.create_task(counted(scene.store, a_count(Work.EVENT_TYPE_STATS), question))
+        count = asyncio.create_task(
+            count_statistics(scene.store, a_count(Work.EVENT_TYPE_STATS), question)
+        )
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert not count.done()

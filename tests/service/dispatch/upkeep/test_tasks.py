@@ -16,10 +16,10 @@ from tarry.service.dispatch.upkeep.tasks import (
     MOST_TRIES,
     PAUSE_AFTER_TRY,
     RECENT,
-    Rests,
     Tasks,
     TaskTrials,
     TaskTurns,
+    TenantPauses,
 )
 from tarry.service.model.application import SHARDS
 from tarry.service.model.delivery import State
@@ -210,7 +210,7 @@ async def test_a_database_that_is_away_is_no_failure_of_the_task() -> None:
         assert not trials.paused(task.tenant)
 
 
-# --- Rests --------------------------------------------------------------------------------------
+# --- Pauses -------------------------------------------------------------------------------------
 
 
 class Endless(Shaky):
@@ -274,21 +274,21 @@ def test_tasks_of_all_tenants_together_take_half_of_the_time(tenants: int, secon
     story()
 
 
-def test_a_piece_of_a_tenant_counts_in_the_rests_of_others_for_a_while() -> None:
+def test_a_piece_of_a_tenant_counts_in_the_pauses_of_others_for_a_while() -> None:
     now = NOON
-    rests = Rests(lambda: now)
+    pauses = TenantPauses(lambda: now)
     first, second = ("env", "a"), ("env", "b")
-    assert rests.left(first) == 0
-    rests.add(first, 0.2)
-    assert rests.left(first) == pytest.approx(0.2, abs=1e-6)
-    assert rests.left(second) == 0
+    assert pauses.left(first) == 0
+    pauses.add(first, 0.2)
+    assert pauses.left(first) == pytest.approx(0.2, abs=1e-6)
+    assert pauses.left(second) == 0
     now += 1
-    rests.add(second, 0.3)
-    assert rests.left(first) == 0
-    assert rests.left(second) == pytest.approx(0.7, abs=1e-6)
+    pauses.add(second, 0.3)
+    assert pauses.left(first) == 0
+    assert pauses.left(second) == pytest.approx(0.7, abs=1e-6)
     now += RECENT
-    rests.add(second, 0.3)
-    assert rests.left(second) == pytest.approx(0.3, abs=1e-6)
+    pauses.add(second, 0.3)
+    assert pauses.left(second) == pytest.approx(0.3, abs=1e-6)
 
 
 # --- Pieces -------------------------------------------------------------------------------------

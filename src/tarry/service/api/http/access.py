@@ -28,7 +28,7 @@ class Need(Enum):
     NOTHING = auto()  # no key at all
     SEND = auto()
     LOOK = auto()
-    SECRETS = auto()  # read endpoints' signing secrets
+    SECRETS = auto()  # read endpoints' signing secrets and the values of their headers
     ROTATE = auto()
     ATTEMPTS = auto()  # send messages again: resend, recover, replay, probe
     ENDPOINTS = auto()  # create, change and delete endpoints
@@ -88,7 +88,7 @@ class Access:
         """
         self._admission = admission
         self._pepper = pepper
-        self._first = None if first is None else (hash_key(first[0], pepper), first[1])
+        self._bootstrap_key = None if first is None else (hash_key(first[0], pepper), first[1])
         self._now = now
         self._cache = Cache[bytes, Caller | None](
             self._read_caller, seconds=CACHED_FOR, most=MOST_CACHED_KEYS, clock=clock
@@ -112,13 +112,15 @@ class Access:
         try:
             key = await self._admission.key(hashed)
         except NotFound:
-            if self._first is not None and hmac.compare_digest(hashed, self._first[0]):
-                return Caller(key="", environment=self._first[1])
+            if self._bootstrap_key is not None and hmac.compare_digest(
+                hashed, self._bootstrap_key[0]
+            ):
+                return Caller(key="", environment=self._bootstrap_key[1])
             return None
         except (ValueError, msgspec.ValidationError) as error:
             log.warning("a key was refused because it cannot be read: %s", error)
             return None
-        if not key.opens(self._now()):
+        if not key.is_valid_at(self._now()):
             return None
         needs = frozenset[Need]().union(*(ALLOWS.get(scope, ()) for scope in key.scopes))
         return Caller(

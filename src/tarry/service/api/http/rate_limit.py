@@ -17,7 +17,7 @@ class RateLimit:
         self._rate, self._clock = rate, clock
         self._buckets: dict[str, tuple[float, float]] = {}
 
-    def wait(self, key: str) -> int:
+    def take(self, key: str) -> int:
         """Take a token and return 0; if there is none, return the whole seconds to wait."""
         if self._rate is None:
             return 0

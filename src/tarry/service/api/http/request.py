@@ -1,16 +1,19 @@
 """An HTTP request without its body."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
 from msgspec import Struct
 
-from tarry.service.api.http.problem import Invalid
+from tarry.service.api.http.problem import BadRequest, Invalid
+from tarry.service.api.http.public_address import PublicAddress
 
 MOST_KEY = 255
 """The most characters of an idempotency key."""
+ONCE = (b"authorization", b"host", b"idempotency-key")
+"""Headers that a request may have only once: of two, a proxy might read one and tarry the other."""
 _SLASH = re.compile(rb"%2f", re.IGNORECASE)
 
 
@@ -22,6 +25,9 @@ class Request(Struct, frozen=True, kw_only=True):
     query: bytes
     headers: Mapping[bytes, bytes]
     scheme: str = "http"
+    peer: str = ""
+    """The address that the connection comes from; empty if it is not TCP."""
+    public_address: PublicAddress = PublicAddress()
 
     def header(self, name: bytes) -> str:
         """Return a header's value, empty if it is missing."""
@@ -38,13 +44,23 @@ class Request(Struct, frozen=True, kw_only=True):
     @property
     def base(self) -> str:
         """The URL of this server as the client sees it, also behind a proxy; empty if unknown."""
-        host = self._forwarded(b"x-forwarded-host") or self.header(b"host")
-        secure = self._forwarded(b"x-forwarded-proto") == "https"
-        return f"{'https' if secure else self.scheme}://{host}" if host else ""
+        return self.public_address.base(self.scheme, self.headers, self.peer)
 
-    def _forwarded(self, name: bytes) -> str:
-        """Return the first value of a proxy's header: each further proxy appends its own."""
-        return self.header(name).partition(",")[0].strip()
+
+def check_head(headers: Sequence[tuple[bytes, bytes]], http_version: str) -> None:
+    """Raise BadRequest if a request has no `Host`, or two of a header that decides who asks whom.
+
+    HTTP/1.0 has no `Host`: checks of load balancers still use it.
+    """
+    names = [name for name, _ in headers]
+    if http_version != "1.0" and b"host" not in names:
+        raise BadRequest("bad_request", "the header `host` is missing")
+    if len(set(names)) == len(names):
+        return
+    for name in ONCE:
+        if names.count(name) > 1:
+            detail = f"the header `{name.decode()}` must not be sent twice"
+            raise BadRequest("bad_request", detail)
 
 
 def path_of(scope: Mapping[str, Any]) -> str:

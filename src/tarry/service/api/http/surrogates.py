@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -14,18 +15,14 @@ from msgspec import Struct
 
 MOST_BYTES = 2 * 1024 * 1024
 """The longest text that is searched for lone surrogates. No single message is longer."""
-_PAIR = rb"\\u[dD][89abAB]..\\u[dD][c-fC-F].."
-_TO_HALF = re.compile(
-    rb"(?:[^\\]+|\\[^u]|\\u(?![dD][89a-fA-F])....|%b)*+"
-    rb"(?P<escape>\\u[dD][89a-fA-F][0-9a-fA-F]{2})" % _PAIR,
+_HALF = re.compile(
+    rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB]..\\u[dD])[c-fC-F][0-9a-fA-F]{2})",
     re.DOTALL,
 )
-"""Matches a text up to its first lone surrogate. Without callbacks, since a text may have a hundred
-thousand other escapes."""
-_TO_PRIVATE = re.compile(
-    rb"(?:[^\\]+|\\[^u]|\\u(?![eEfF])....)*+(?P<escape>\\u[eEfF][0-9a-fA-F]{3})", re.DOTALL
-)
-"""Matches a text up to its first escape that may be a private character."""
+"""An upper half without a lower one after it, or a lower half without an upper one before it."""
+_PRIVATE = re.compile(rb"\\u[eEfF][0-9a-fA-F]{3}")
+"""An escape that may be a private character."""
 _UNKNOWN = rb"\ufffd"
 _FREE = range(0xE000, 0xF900)
 """Unicode's private use area: characters without a standard meaning."""
@@ -47,7 +44,7 @@ class StandIns(Struct, frozen=True):
             count += original is not None
             return escape if original is None else original
 
-        return _replace(_TO_PRIVATE, part, restore), count
+        return _replace_escapes(_PRIVATE, part, restore), count
 
 
 def stand_ins(text: bytes) -> StandIns | None:
@@ -55,7 +52,7 @@ def stand_ins(text: bytes) -> StandIns | None:
 
     If there are not enough stand-ins, some surrogates stay, and msgspec refuses the text.
     """
-    if len(text) > MOST_BYTES or not _TO_HALF.match(text):
+    if len(text) > MOST_BYTES or not _HALF.search(_without_backslashes(text)):
         return None
     halves: dict[bytes, bytes] = {}
     free = _free(text)
@@ -67,15 +64,19 @@ def stand_ins(text: bytes) -> StandIns | None:
         halves[new] = half
         return new
 
-    return StandIns(_replace(_TO_HALF, text, stand_in), halves)
+    return StandIns(_replace_escapes(_HALF, text, stand_in, len(_FREE)), halves)
 
 
 def decode(text: bytes, kind: Any) -> Any:  # noqa: ANN401  a value of type `kind`
-    """Decode JSON, with the replacement character U+FFFD for each lone surrogate."""
+    """Decode JSON, with the replacement character U+FFFD for each lone surrogate.
+
+    A text with more of them than there are stand-ins is refused, since that would take too long.
+    """
     try:
         return _decoder(kind).decode(text)
     except msgspec.DecodeError:
-        return _decoder(kind).decode(_replace(_TO_HALF, text, lambda _half: _UNKNOWN))
+        read = _replace_escapes(_HALF, text, lambda _half: _UNKNOWN, len(_FREE))
+        return _decoder(kind).decode(read)
 
 
 def _to_float(digits: str) -> float:
@@ -89,16 +90,23 @@ def _to_float(digits: str) -> float:
 _decoder = lru_cache(partial(msgspec.json.Decoder, float_hook=_to_float))
 
 
-def _replace(to_escape: re.Pattern[bytes], text: bytes, new: Callable[[bytes], bytes]) -> bytes:
-    """Replace each escape that the pattern leads to."""
+def _replace_escapes(
+    escape: re.Pattern[bytes], text: bytes, new: Callable[[bytes], bytes], most: int | None = None
+) -> bytes:
+    """Replace each such escape of a text, or the first ones."""
     parts, end = [], 0
-    while match := to_escape.match(text, end):
-        parts += [text[end : match.start("escape")], new(match["escape"])]
+    for match in islice(escape.finditer(_without_backslashes(text)), most):
+        parts += [text[end : match.start()], new(match[0])]
         end = match.end()
     return b"".join(parts) + text[end:]
 
 
+def _without_backslashes(text: bytes) -> bytes:
+    r"""Return a text of the same length without the escape `\\`: each `\` then begins an escape."""
+    return text.replace(rb"\\", b"--")
+
+
 def _free(text: bytes) -> Iterator[bytes]:
     """Return escapes of private characters that do not occur in a text."""
-    taken = {escape.lower() for escape in re.findall(rb"\\u[eEfF][0-9a-fA-F]{3}", text)}
+    taken = {escape.lower() for escape in _PRIVATE.findall(text)}
     return (escape for escape in (b"\\u%04x" % code for code in _FREE) if escape not in taken)

@@ -62,6 +62,11 @@ class Call:
             raise NotFound("application", known_as)
         return application
 
+    @property
+    def is_tenant(self) -> bool:
+        """Whether the caller is a tenant's user, who must not learn about other tenants."""
+        return self.caller.application is not None
+
     async def remembered_application(self) -> tuple[Application, bool]:
         """Return the application that the path names, and whether it came from the cache.
 

@@ -35,8 +35,8 @@ class Buffer:
     """
 
     __slots__ = (
-        *("_again", "_buffered", "_due", "_due_from", "_early", "_fresh", "_fresh_from"),
-        *("_fresh_next", "_left_behind", "_moments", "_new_due_at", "_ready", "_resending"),
+        *("_again", "_buffered", "_due", "_due_from", "_fresh", "_fresh_from", "_fresh_next"),
+        *("_moments", "_needs_rewind", "_new_due_at", "_not_yet_due", "_ready", "_resending"),
         *("_resends", "_since_again", "_were_busy", "_were_resending", "busy", "fifo", "lane"),
         *("next_due_at", "read_to", "rewinds"),
     )
@@ -45,14 +45,14 @@ class Buffer:
         self.lane = lane
         self.fifo = fifo
         self._buffered = buffered
-        self._resends = self._ready = self._fresh = self._due = self._early = UNREAD
+        self._resends = self._ready = self._fresh = self._due = self._not_yet_due = UNREAD
         self._moments = NO_MOMENTS
         self.rewinds = 0
         """How often it was rewound. Rows that were asked for before a rewind are dropped."""
         self.read_to = 0
         """Every delivery up to this sequence number that was ready in the store has been read. The
         lane may sleep only at this position: see `Queue.rest`."""
-        self._left_behind = False
+        self._needs_rewind = False
         self._since_again = 0
         self.busy: dict[int, str] = NOTHING
         """The deliveries that are in flight, being settled, or waiting for their moment: messages
@@ -86,10 +86,10 @@ class Buffer:
         """Drop the rows at hand and read all streams again: rows may have been left behind."""
         self.rewinds += 1
         self.read_to = 0
-        self._left_behind = False
-        for reading in (self._resends, self._ready, self._fresh, self._due, self._early):
+        self._needs_rewind = False
+        for reading in (self._resends, self._ready, self._fresh, self._due, self._not_yet_due):
             self._count_out(reading.rows)
-        self._resends = self._ready = self._due = self._early = UNREAD
+        self._resends = self._ready = self._due = self._not_yet_due = UNREAD
         self._fresh = UNREAD if self._fresh_from is None else Reading(seq=self._fresh_from - 1)
 
     def forget_rows(self) -> None:
@@ -140,8 +140,10 @@ class Buffer:
             wants.append(self._fresh.want(self.lane, Stream.READY, room))
         if room > len(self._due.rows) and self._is_due(now):
             wants.append(self._due.want(self.lane, Stream.WAITING, room))
-        if not self._early.all_read and (self.fifo or self._probes(phase)):
-            wants.append(self._early.want(self.lane, Stream.EARLY, EARLY if self.fifo else room))
+        if not self._not_yet_due.all_read and (self.fifo or self._probes(phase)):
+            wants.append(
+                self._not_yet_due.want(self.lane, Stream.EARLY, EARLY if self.fifo else room)
+            )
         return wants
 
     def _is_due(self, now: float) -> bool:
@@ -154,7 +156,9 @@ class Buffer:
 
     def _probes(self, phase: Phase) -> bool:
         """Return whether a probe may have to use a row that is not due yet."""
-        nothing = not (self._ready.rows or self._fresh.rows or self._due.rows or self._early.rows)
+        nothing = not (
+            self._ready.rows or self._fresh.rows or self._due.rows or self._not_yet_due.rows
+        )
         return phase is OPEN and self._ready.all_read and nothing
 
     def remember_busy(self) -> None:
@@ -187,7 +191,7 @@ class Buffer:
                 self.next_due_at = fetched.next_due_at.get(self.lane) if all_read else 0.0
                 self._take_due(rows, all_read=all_read)
             case Stream.EARLY:
-                self._take_early(rows, all_read=all_read)
+                self._take_not_yet_due(rows, all_read=all_read)
 
     def _take_resends(self, rows: Sequence[Due], *, all_read: bool) -> None:
         """Take over resends. The store returns each of them until it is settled."""
@@ -200,7 +204,7 @@ class Buffer:
 
     def _take_ready(self, rows: Sequence[Due], *, fresh: bool, all_read: bool) -> None:
         """Take over rows that may be sent at once: fresh ones, or the backlog."""
-        free = [row for row in rows if self._is_free(row)]
+        free = [row for row in rows if self._is_not_held(row)]
         kept = self._count_in(self._not_put_off(free) if self._moments.known else free)
         if fresh:
             self._fresh = self._fresh.read_on(rows, kept, all_read=all_read)
@@ -225,23 +229,23 @@ class Buffer:
 
     def _take_due(self, rows: Sequence[Due], *, all_read: bool) -> None:
         """Take over rows whose due time has come."""
-        kept = self._count_in([row for row in rows if self._is_free(row)])
+        kept = self._count_in([row for row in rows if self._is_not_held(row)])
         self._due = self._due.read_on(rows, kept, all_read=all_read)
         if self._new_due_at is not None:  # the store may have looked before, or the row was busy
             self.note_due_at(self._new_due_at)
 
-    def _take_early(self, rows: Sequence[Due], *, all_read: bool) -> None:
+    def _take_not_yet_due(self, rows: Sequence[Due], *, all_read: bool) -> None:
         """Take over rows that are not due yet."""
         if self.fifo:  # such a row is the head, and holds up all others until it is due
-            self._early = EMPTY
+            self._not_yet_due = EMPTY
             for row in rows:
-                if self._is_free(row):
+                if self._is_not_held(row):
                     self._take_head(row)
             return
-        at_hand = {row.seq for row in self._early.rows}
-        free = [row for row in rows if self._is_free(row) and row.seq not in at_hand]
-        self._early = self._early.read_on(rows, self._count_in(free), all_read=all_read)
-        self._left_behind = self._left_behind or bool(rows)
+        at_hand = {row.seq for row in self._not_yet_due.rows}
+        free = [row for row in rows if self._is_not_held(row) and row.seq not in at_hand]
+        self._not_yet_due = self._not_yet_due.read_on(rows, self._count_in(free), all_read=all_read)
+        self._needs_rewind = self._needs_rewind or bool(rows)
 
     def _take_head(self, row: Due) -> None:
         """Make a row the next one to be sent, also before other rows that are due."""
@@ -249,7 +253,7 @@ class Buffer:
         self._due = self._due.without(row.seq)
         self.send_at(row, row.due_at or 0.0)
 
-    def _is_free(self, row: Due) -> bool:
+    def _is_not_held(self, row: Due) -> bool:
         """Return whether a row that the store returned is not busy, and was not when asked for."""
         return row.message not in (self.busy.get(row.seq), self._were_busy.get(row.seq))
 
@@ -299,7 +303,7 @@ class Buffer:
         if self.fifo:
             self.rewind()
         else:
-            self._left_behind = True
+            self._needs_rewind = True
 
     def note_due_at(self, at: float) -> None:
         """Remember that a row waits in the store for this due time.
@@ -308,7 +312,7 @@ class Buffer:
         finds it then.
         """
         self._new_due_at = at if self._new_due_at is None else min(at, self._new_due_at)
-        self._left_behind = self._left_behind or at <= self._due.due_at
+        self._needs_rewind = self._needs_rewind or at <= self._due.due_at
         if self.next_due_at is None or at < self.next_due_at:
             self.next_due_at = at
 
@@ -333,9 +337,9 @@ class Buffer:
         if row is None:
             return None
         self.mark_busy(row)
-        if self._early.rows:  # the row may have been read before it was due as well
-            self._count_out(twin for twin in self._early.rows if twin.seq == row.seq)
-            self._early = self._early.without(row.seq)
+        if self._not_yet_due.rows:  # the row may have been read before it was due as well
+            self._count_out(twin for twin in self._not_yet_due.rows if twin.seq == row.seq)
+            self._not_yet_due = self._not_yet_due.without(row.seq)
         return self._hand_out(row)
 
     def _hand_out(self, row: Due) -> Due:
@@ -374,10 +378,10 @@ class Buffer:
                 return self._first_ready()
             self._since_again = 0
             return self._first_ripe() if ripe else self._first_due()
-        if not self._early.rows or phase is not OPEN:
+        if not self._not_yet_due.rows or phase is not OPEN:
             return None
-        early, self._early = self._early.first()
-        return early
+        row, self._not_yet_due = self._not_yet_due.first()
+        return row
 
     def _first_ripe(self) -> Due:
         row, self._moments = self._moments.first()
@@ -426,12 +430,12 @@ class Buffer:
         """
         return not self._ready.all_read and len(self._ready.rows) <= few
 
-    def has_ripe_or_early(self, now: float, phase: Phase) -> bool:
-        """Return whether the moment of a row has come, or an early row can go as a probe."""
+    def has_ripe_or_probe(self, now: float, phase: Phase) -> bool:
+        """Return whether a row's moment has come, or a row that is not due yet can be a probe."""
         if self._moments.next_at <= now:
             return True
         head = self._moments.waiting if self.fifo else ()
-        return phase is OPEN and bool(head or self._early.rows)
+        return phase is OPEN and bool(head or self._not_yet_due.rows)
 
     def next_at(self) -> float:
         """Return when a row can be sent that cannot be sent now; infinity if none is known."""
@@ -442,12 +446,12 @@ class Buffer:
             at = min(at, max(self.next_due_at, self._due_from))
         return at
 
-    def rewind_if_left_behind(self, phase: Phase) -> bool:
-        """Rewind if rows were left behind and all others are read; return whether it did.
+    def rewind_if_needed(self, phase: Phase) -> bool:
+        """Rewind if rows were skipped and all others are read; return whether it did.
 
         At a pace it does not wait for rows that are due: there may be more of them without end.
         """
-        if not self._left_behind:
+        if not self._needs_rewind:
             return False
         if phase is PACED and not self.fifo:
             ready = self._resends.rows or self._ready.rows or self._fresh.rows
@@ -468,7 +472,7 @@ class Buffer:
 
     def idle(self) -> bool:
         """Return whether there is no row to send now or in a moment, besides those in flight."""
-        waits = self._has_rows() or self._moments.waiting or self._left_behind
+        waits = self._has_rows() or self._moments.waiting or self._needs_rewind
         return self.all_read() and not waits and not self._again
 
     def _has_rows(self) -> bool:

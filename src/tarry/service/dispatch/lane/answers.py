@@ -348,7 +348,7 @@ def take_settlement(
 
 def _end_delivery(lane: Lane, due: Due, made: Settlement, now: float) -> None:
     """Count a delivery that ended. In an ordered lane, a failure may pause the endpoint."""
-    lane.backlog.end()
+    lane.backlog.count_ended()
     lane.backlog.buffer.done(due)
     if made.state is DELIVERED:
         lane.context.counters.count_delivered()

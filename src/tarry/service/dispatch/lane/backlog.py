@@ -49,7 +49,7 @@ class Backlog:
         self._added, self._ended = row.added, row.ended
         self.start_over()
 
-    def end(self, number: int = 1) -> None:
+    def count_ended(self, number: int = 1) -> None:
         """Count deliveries that ended."""
         self._ended += number
 

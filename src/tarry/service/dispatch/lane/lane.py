@@ -134,7 +134,7 @@ class Lane:
 
     @property
     def gate(self) -> Gate:
-        """Its own gate, whether it uses that gate now or not."""
+        """The lane's own gate, even if its origin's gate decides at present."""
         return self.gates.own
 
     @property
@@ -243,7 +243,7 @@ class Lane:
 
     def expired(self, number: int) -> None:
         """Count deliveries that ended because they were too old."""
-        self.backlog.end(number)
+        self.backlog.count_ended(number)
         self.backlog.buffer.forget_rows()
         self.pump()
 
@@ -300,7 +300,7 @@ class Lane:
         """Count an outcome that the store refuses in every form: it is handed in again later."""
         self._refused += 1
 
-    def take_back(self) -> None:
+    def count_handed_in_again(self) -> None:
         """Count an outcome that is handed in again."""
         self._refused -= 1
 

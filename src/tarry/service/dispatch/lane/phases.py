@@ -33,7 +33,7 @@ def tick(lane: Lane, now: float) -> bool:
         elif gate.phase is Phase.OPEN:
             lane.save(now)  # a probe failed: `explain` reads the time of the next one
     lane.pump()
-    return gate.ticks(now)
+    return gate.needs_tick(now)
 
 
 def _gate_moved(lane: Lane, now: float, *, failed: bool = True) -> None:

@@ -48,7 +48,7 @@ def pump_at(lane: Lane, now: float) -> None:
         phases.start_pace(lane, now)  # deliveries that came since must not go all at once
     gate = gates.current  # it stays the same in this function: only answers and ticks change it
     if gate.phase is PACED:  # read again the rows that were left behind, before later ones
-        lane.backlog.buffer.rewind_if_left_behind(PACED)
+        lane.backlog.buffer.rewind_if_needed(PACED)
     if gate is not gates.own:
         if _prepare_rows(lane, gate, now):
             gates.group.gate_level.queue(lane)
@@ -68,7 +68,7 @@ def take_turn(lane: Lane) -> None:
         pump(lane)
         return
     if gate.phase is PACED:
-        lane.backlog.buffer.rewind_if_left_behind(PACED)
+        lane.backlog.buffer.rewind_if_needed(PACED)
     if _send_next(lane, gate, lane.context.now()):
         lane.context.later(0.0, lane.pump)
 
@@ -132,7 +132,7 @@ def _prepare_rows(lane: Lane, gate: Gate, now: float) -> bool:
     at_hand = backlog.buffer.at_hand(now)
     if not backlog.asking and _runs_low(lane, gate, at_hand, now):
         lane.ask_for_rows()
-    if at_hand or backlog.buffer.has_ripe_or_early(now, gate.phase):
+    if at_hand or backlog.buffer.has_ripe_or_probe(now, gate.phase):
         return True
     if not backlog.asking:
         _look_ahead(lane, gate, now)
@@ -170,7 +170,7 @@ def room(lane: Lane, gate: Gate) -> int:
 def _look_ahead(lane: Lane, gate: Gate, now: float) -> None:
     """Read on, set an alarm for the next row that is due, or sleep: no row is at hand."""
     backlog, buffer = lane.backlog, lane.backlog.buffer
-    if buffer.rewind_if_left_behind(gate.phase) or buffer.wants(room(lane, gate), now, gate.phase):
+    if buffer.rewind_if_needed(gate.phase) or buffer.wants(room(lane, gate), now, gate.phase):
         lane.ask_for_rows()
         return
     look_at = max(buffer.next_at(), now + RULE.tick)

@@ -144,8 +144,8 @@ class Gate:
         streak = self.pace.streak + self._failed + self._missed
         return self.phase is CLOSED and RULE.failures < row and streak < row
 
-    def ticks(self, now: float) -> bool:
-        """Return whether it has to be stepped at the next tick."""
+    def needs_tick(self, now: float) -> bool:
+        """Return whether `step` has to be called at the next tick."""
         phase = self.pace.phase
         return phase is PACED or (phase is CLOSED and now - self._failed_at < WATCHED)
 

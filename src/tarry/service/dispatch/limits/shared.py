@@ -199,7 +199,7 @@ class Round(Generic[LaneT]):
         self._applications[application] = self._applications.pop(application)
 
     def pop(self, barred: Container[str] = ()) -> LaneT:
-        """Take out the lane whose turn it is, but none of an application that is barred.
+        """Remove and return the lane whose turn it is; skip applications that are `barred`.
 
         Its application goes to the end of the round.
         """

@@ -76,7 +76,7 @@ class Failures(Struct, frozen=True):
         """Return these after an answer that is not counted as a failure."""
         return replace(self, unreachable=0)
 
-    def is_news(self, before: "Failures") -> bool:
+    def is_first_of_application(self, before: "Failures") -> bool:
         """Return whether the last failure was the first answer to its application.
 
         False once `SEVERAL` applications were answered: that is evidence enough.

@@ -221,7 +221,7 @@ class Origin:
             news = evidence.is_new_refusal and not evidence.refuses_all
             asks = news and queue.has_lanes_but(evidence.refused)
         else:
-            news = not self.application and evidence.failures.is_news(before)
+            news = not self.application and evidence.failures.is_first_of_application(before)
             asks = news and queue.has_applications_but(evidence.failures.answered)
         if asks:
             queue.probe_again(now)
@@ -340,7 +340,7 @@ class Origin:
             hanging = (lane for lane in self._lanes() if lane.hangs(now))
             self.gate.set_hanging(sum(lane.in_flight - lane.gate.in_flight for lane in hanging))
         self.serve()
-        return self.gate.ticks(now)
+        return self.gate.needs_tick(now)
 
     def _phase_changed(self, now: float) -> None:
         """Tell the lanes that the gate is in another phase."""
@@ -361,7 +361,7 @@ class Origin:
             self._close_queue()
         for lane in lanes:
             lane.origin_changed(phase, now)
-        if self.gate.ticks(now):
+        if self.gate.needs_tick(now):
             self._work.tick(self)
 
     def whole_changed(self, phase: Phase, now: float) -> None:

@@ -96,9 +96,9 @@ class RecordExchange:
         for origin in changed:
             if origin.record is not None:
                 text = texts[origin.name]
-                self._written(origin, origin.record, text, kept.get(origin.name, text))
+                self._after_write(origin, origin.record, text, kept.get(origin.name, text))
 
-    def _written(self, whole: Origin, record: SharedRecord, text: bytes, stored: bytes) -> None:
+    def _after_write(self, whole: Origin, record: SharedRecord, text: bytes, stored: bytes) -> None:
         """Go on after a record was written, or not since another one is stored in its place."""
         self.watch(whole)
         if stored != text:

@@ -144,14 +144,14 @@ class Shards:
     async def renew(self) -> list[OwnedShard]:
         """Renew all leases; return the shards that were lost meanwhile."""
         asked_at = self._now()
-        length = self._limits.lease
-        asked = dict(self.owned)  # others may be taken, or released, meanwhile
-        kept = await self._store.renew(self.worker, self.leases(), length=length)
-        numbers = {lease.shard for lease in kept}
+        lease_seconds = self._limits.lease
+        owned = dict(self.owned)  # others may be taken, or released, meanwhile
+        renewed = await self._store.renew(self.worker, self.leases(), length=lease_seconds)
+        numbers = {lease.shard for lease in renewed}
         lost = []
-        for number, shard in asked.items():
+        for number, shard in owned.items():
             if number in numbers:
-                shard.held.renew(asked_at + length - self._limits.margin)
+                shard.held.renew(asked_at + lease_seconds - self._limits.margin)
             elif self.owned.get(number) is shard:
                 lost.append(self.owned.pop(number))
         return lost
@@ -203,9 +203,9 @@ class Shards:
 
     async def _lease(self, most: int) -> list[OwnedShard]:
         asked_at = self._now()
-        length = self._limits.lease
-        taken = await self._store.lease(self.worker, most=most, length=length)
-        until = asked_at + length - self._limits.margin
+        lease_seconds = self._limits.lease
+        taken = await self._store.lease(self.worker, most=most, length=lease_seconds)
+        until = asked_at + lease_seconds - self._limits.margin
         new = [OwnedShard(HeldLease(lease, until, self._now())) for lease in taken]
         self.owned.update({shard.lease.shard: shard for shard in new})
         return new

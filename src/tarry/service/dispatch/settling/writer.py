@@ -68,7 +68,7 @@ class Part(Struct, frozen=True):
             Part(self.finished[middle:], self.changes[cut:]),
         )
 
-    def simpler(self) -> "Iterator[Part]":
+    def simpler_forms(self) -> "Iterator[Part]":
         """Yield simpler forms of a refused settlement or change, the most complete first."""
         for lane, due, settlement in self.finished:
             for form in _forms(settlement):
@@ -176,7 +176,7 @@ class SettlementWriter:
     ) -> tuple[Part, list[bool]] | None:
         """Write a refused part without its details; return None if the store refuses that too."""
         self._context.counters.count_unwritable()
-        for simpler in part.simpler():
+        for simpler in part.simpler_forms():
             try:
                 made = await self._settle(simpler)
             except StoreUnavailable:
@@ -194,7 +194,7 @@ class SettlementWriter:
     def _try_again(self, part: Part) -> None:
         """Put a refused part on the list again."""
         for lane, _, _ in part.finished:
-            lane.take_back()
+            lane.count_handed_in_again()
         self._put_back([part])
 
     async def _settle(self, part: Part) -> list[bool]:

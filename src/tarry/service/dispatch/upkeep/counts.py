@@ -8,7 +8,7 @@ import asyncio
 
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.ownership.shards import Shards
-from tarry.service.dispatch.upkeep.statistics import counted
+from tarry.service.dispatch.upkeep.statistics import count_statistics
 from tarry.service.dispatch.upkeep.tasks import TaskTrials, TaskTurns
 from tarry.service.model.lane import Lease
 from tarry.service.model.task import STATISTICS, Task, Tenant
@@ -58,8 +58,8 @@ class Counts:
                 counting[task.tenant] = asyncio.create_task(self._count(task))
 
     async def _count(self, task: Task) -> None:
-        await self._trials.attempt(task, self._counted)
+        await self._trials.attempt(task, self._count_and_finish)
 
-    async def _counted(self, task: Task, lease: Lease) -> Task:
-        data = await counted(self._store, task, self._query_lock)
+    async def _count_and_finish(self, task: Task, lease: Lease) -> Task:
+        data = await count_statistics(self._store, task, self._query_lock)
         return await self._store.finish(task, data, now=self._context.now(), lease=lease)

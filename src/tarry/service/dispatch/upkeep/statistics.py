@@ -21,7 +21,7 @@ APPLICATIONS = "appIds"
 Result = TypeVar("Result")
 
 
-async def counted(store: Store, task: Task, query_lock: asyncio.Lock) -> dict[str, Any]:
+async def count_statistics(store: Store, task: Task, query_lock: asyncio.Lock) -> dict[str, Any]:
     """Return the result of a task that counts; `query_lock` is held during each query."""
     queries = _Queries(store, query_lock)
     match task.work:

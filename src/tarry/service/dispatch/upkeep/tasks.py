@@ -4,7 +4,7 @@
   by one piece.
 - `TaskTrials`: tries a task, and gives it up if it fails every time. Otherwise the tasks after it
   would never be done.
-- `Rests`: pauses a tenant after a piece, so that tasks take at most half of the time.
+- `TenantPauses`: pauses a tenant after a piece, so that tasks take at most half of the time.
 - `Tasks`: does the next piece of the next task.
 
 Tasks that count statistics are done in `counts.py`, with turns and trials from here.
@@ -103,20 +103,20 @@ class TaskTrials:
         return await self._store.finish(task, Failure(why), now=self._context.now(), lease=lease)
 
 
-# --- Rests --------------------------------------------------------------------------------------
+# --- Pauses -------------------------------------------------------------------------------------
 
 RECENT = 10.0
-"""Seconds for which the piece of a tenant counts in the rests of all tenants, at least. It counts
-while the tenant rests, which is longer if there are many tenants."""
+"""Seconds for which the piece of a tenant counts in the pauses of all tenants, at least. It
+counts while the tenant pauses, which is longer if there are many tenants."""
 
 
-class Rests:
-    """How long each tenant rests after a piece, so that tasks take at most half of the time.
+class TenantPauses:
+    """How long each tenant pauses after a piece, so that tasks take at most half of the time.
 
     Deliveries and the API write as well. From the start of one piece of a tenant to the start of
     its next it takes twice as long as the last pieces of all tenants took. A tenant without a
-    recent piece does not rest, so its first piece waits only for the piece that is being done, and
-    for those of other tenants that have rested.
+    recent piece does not pause, so its first piece waits only for the piece that is being done, and
+    for those of other tenants whose pause is over.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -135,7 +135,7 @@ class Rests:
         self._pieces = {**recent, tenant: (now, took)}
 
     def left(self, tenant: Tenant) -> float:
-        """Return how many seconds a tenant has to rest from now on; 0 if its next piece may go."""
+        """Return how many seconds a tenant has to pause from now on; 0 if its next piece may go."""
         if tenant not in self._pieces:
             return 0.0
         ended_at, took = self._pieces[tenant]
@@ -148,7 +148,7 @@ class Rests:
 CHUNK = 500
 """How many rows are changed in one commit."""
 LOOK = 0.05
-"""Seconds between two looks for new tasks while tenants rest, unless a look itself takes longer."""
+"""Seconds between two looks for new tasks while tenants pause, unless one look takes longer."""
 
 
 class Tasks:
@@ -163,7 +163,7 @@ class Tasks:
         self._store, self._context, self._shards, self._loader = store, context, shards, loader
         self._trials = trials
         self._turns = TaskTurns(store, shards, IN_PIECES)
-        self._rests = Rests(context.now)
+        self._pauses = TenantPauses(context.now)
 
     async def advance(self) -> float | None:
         """Do a piece of the next task and load its lane again.
@@ -179,13 +179,13 @@ class Tasks:
             lane = self._shards.lane(task.lane)
             if lane is not None and task.work is not Work.DISCARD:
                 pace_backlog(lane, self._context.now())  # replayed deliveries are sent at a pace
-        self._rests.add(task.tenant, self._context.now() - began)
+        self._pauses.add(task.tenant, self._context.now() - began)
         return 0.0
 
     async def _advance_once(self) -> tuple[Task | None, float | None]:
         """Do a piece for the next tenant that may have one, and return its task.
 
-        Without such a tenant, return how long to wait for one that rests; None if no tenant does.
+        Without such a tenant, return how long to wait for one that pauses; None if no tenant does.
         """
         asked = set[Tenant]()
         pause: float | None = None
@@ -193,8 +193,8 @@ class Tasks:
             asked.add(task.tenant)
             if self._trials.paused(task.tenant):
                 continue
-            if rest := self._rests.left(task.tenant):
-                pause = min(rest, LOOK if pause is None else pause)
+            if left := self._pauses.left(task.tenant):
+                pause = min(left, LOOK if pause is None else pause)
                 continue
             advanced = await self._trials.attempt(task, self._piece)
             if advanced is not None:

@@ -134,7 +134,10 @@ def oldest_kept(endpoint: Endpoint, within: float, now: float) -> float:
 
 
 async def sweep(store: Store, kept: Kept, now: float) -> int:
-    """Delete what need not be kept, in small pieces; return how many rows that were."""
+    """Delete all rows that are older than `kept` allows; return how many rows were deleted.
+
+    Each call of the store deletes only `CHUNK` rows, so that no transaction is long.
+    """
     total = 0
     while count := await store.sweep(kept.at(now), limit=CHUNK):
         total += count

@@ -102,7 +102,7 @@ class Watchdog:
 
     def _wake(self, lane: Lane) -> None:
         log.error(
-            "defect: lane %d of endpoint %s had ready deliveries that nobody would have sent"
+            "defect: lane %d of endpoint %s had ready deliveries that no worker would have sent"
             " (asleep: %s, read to %d); it was woken",
             lane.number,
             lane.endpoint.id,

@@ -40,7 +40,7 @@ class MemoryHistory(RecordsByKind):
         """Return the live and failed deliveries of an application, or of one of its lanes."""
         lanes = self._data.lanes_of.get(query.application, ())
         searched = (lane for lane in lanes if query.lane in (None, lane.number))
-        return _undelivered(searched, query.after)[: query.limit]
+        return _undelivered_after(searched, query.after)[: query.limit]
 
     async def _undelivered_in(self, query: UndeliveredIn) -> list[tuple[Endpoint, Delivery]]:
         """Return the live and failed deliveries of all applications of an environment."""
@@ -55,7 +55,7 @@ class MemoryHistory(RecordsByKind):
             for lane in self._data.lanes.values()
             if lane.endpoint.application in application_ids
         )
-        return _undelivered(lanes, query.after)[: query.limit]
+        return _undelivered_after(lanes, query.after)[: query.limit]
 
     async def _attempts_of(self, message: str) -> list[Attempt]:
         """Return all attempts of a message, by id."""
@@ -97,7 +97,13 @@ class MemoryHistory(RecordsByKind):
         self._data.wake(lane)
 
 
-def _undelivered(lanes: Iterable[Lane], after: tuple[int, int]) -> list[tuple[Endpoint, Delivery]]:
+def _undelivered_after(
+    lanes: Iterable[Lane], after: tuple[int, int]
+) -> list[tuple[Endpoint, Delivery]]:
+    """Return the live and failed deliveries of lanes, by lane and sequence number.
+
+    Leave out those up to `after`: the lane and sequence number of the last delivery read before.
+    """
     pairs = (
         (lane.endpoint, delivery)
         for lane in lanes

@@ -67,7 +67,7 @@ class MemoryRegistry(RecordsByKind):
     async def key(self, hashed: bytes) -> Key:
         """Return the key with this hash."""
         for key in self._data.api_keys.values():
-            if key.hash == hashed:
+            if key.hash == hashed and key.application not in self._data.hidden:
                 return key
         raise NotFound("key", "...")
 

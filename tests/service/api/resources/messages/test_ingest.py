@@ -314,8 +314,10 @@ async def test_a_sender_that_hangs_up_in_the_middle_leaves_nothing(url: str, hoo
     body = message_in()
     address = urlsplit(url)
     _, writer = await asyncio.open_connection(address.hostname, address.port)
-    head = f"POST {MESSAGES} HTTP/1.1\r\nauthorization: Bearer let-me-in\r\ncontent-length: "
-    writer.write(f"{head}{len(body) + 1}\r\n\r\n".encode() + body)  # one byte is missing
+    head = f"POST {MESSAGES} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer let-me-in"
+    writer.write(
+        f"{head}\r\ncontent-length: {len(body) + 1}\r\n\r\n".encode() + body
+    )  # one byte is missing
     await writer.drain()
     writer.close()
     await writer.wait_closed()

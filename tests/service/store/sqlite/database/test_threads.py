@@ -57,8 +57,11 @@ async def test_closing_ends_the_threads_and_copies_the_log_into_the_file(
 ) -> None:
     threads.lock.take("worker-1")
     await threads.write(lambda session: session.db.execute("SELECT 1").get)
+    names = {"tarry-writer", "tarry-reader", "tarry-browser", "tarry-surveyor"}
+    running = [thread for thread in threading.enumerate() if thread.name in names]
+    assert {thread.name for thread in running} == names
     await threads.close()
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("tarry-")]
+    assert not [thread for thread in running if thread.is_alive()]
     assert left_beside(path) == ["hooks.db-dispatcher"]
     assert threads.lock.workers == frozenset()
 

@@ -10,8 +10,9 @@ from tarry.errors import StoreError
 from tarry.service.store.kinds import Environment, Environments, Lanes
 from tarry.service.store.sqlite.database.connection import connect
 from tarry.service.store.sqlite.database.own_thread import IsUnwanted
+from tarry.service.store.sqlite.database.private_file import COMPANIONS
 from tarry.service.store.sqlite.retention import backup
-from tarry.service.store.sqlite.retention.backup import COMPANIONS, back_up
+from tarry.service.store.sqlite.retention.backup import back_up
 from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
 from tarry.testing.samples import new_message
 from tarry.testing.store_contract.scene import Scene

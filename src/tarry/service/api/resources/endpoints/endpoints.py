@@ -21,7 +21,7 @@ from tarry.service.api.resources.endpoints.bodies import (
 )
 from tarry.service.api.resources.endpoints.change_notices import hooks_with_notices
 from tarry.service.api.resources.endpoints.secrets import prefixed
-from tarry.service.api.resources.event_types.event_types import sees
+from tarry.service.api.resources.event_types.event_types import may_see
 from tarry.service.api.resources.upsert import change_or_create
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
@@ -166,4 +166,4 @@ async def _exists(call: Call, event_type: str) -> bool:
         stored = await call.hooks.store.get(EventTypes(call.caller.environment), event_type)
     except NotFound:
         return False
-    return sees(call, stored) and not stored.archived
+    return may_see(call, stored) and not stored.archived

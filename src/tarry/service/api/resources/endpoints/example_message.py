@@ -10,7 +10,7 @@ from tarry.service.api.http.access import Need
 from tarry.service.api.http.operation import Group
 from tarry.service.api.http.problem import BadRequest, Invalid
 from tarry.service.api.resources.call import Call
-from tarry.service.api.resources.event_types.event_types import KIND, sees
+from tarry.service.api.resources.event_types.event_types import KIND, may_see
 from tarry.service.api.resources.event_types.schemas import example
 from tarry.service.api.resources.messages.bodies import MessageOut, Name, message_out
 from tarry.service.model.message import Accepted, NewMessage
@@ -61,7 +61,7 @@ async def _payload(call: Call, body: ExampleIn) -> bytes:
     if body.event_type in PINGS:
         return PING
     event_type = await call.hooks.store.get(EventTypes(call.caller.environment), body.event_type)
-    if not sees(call, event_type):
+    if not may_see(call, event_type):
         raise NotFound(KIND, body.event_type)
     chosen = None
     if event_type.schemas is not None:

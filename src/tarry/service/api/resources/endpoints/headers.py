@@ -23,7 +23,8 @@ SENSITIVE = frozenset(
         "x-auth-token",
     }
 )
-"""Names of headers whose values are never shown."""
+"""Names of headers whose values are never shown. Other names may hold a secret too, such as a
+cookie, so all values need the permission to read secrets."""
 
 _NAMED = Meta(extra_json_schema={"pattern": HEADER})
 _PATCHED = Meta(extra_json_schema={"propertyNames": {"pattern": HEADER}})
@@ -46,7 +47,10 @@ class HeadersPatch(Struct, rename="camel", kw_only=True):
 
 
 class HeadersOut(Struct, kw_only=True):
-    """The headers of an endpoint; of `sensitive` headers only the names."""
+    """The headers of an endpoint; of `sensitive` headers only the names.
+
+    For a key that may not read secrets, all headers are sensitive.
+    """
 
     headers: dict[str, str]
     sensitive: list[str]
@@ -82,9 +86,9 @@ async def put(call: Call, application: Application, body: HeadersIn) -> None:
 
 
 def shown(call: Call, endpoint: Endpoint) -> HeadersOut:
-    """Return an endpoint's headers without the values of sensitive ones."""
-    headers = call.hooks.headers(endpoint)
-    hidden = [name for name in headers if name.lower() in SENSITIVE]
+    """Return an endpoint's headers, as far as the caller may see their values."""
+    headers, sees_values = call.hooks.headers(endpoint), Need.SECRETS in call.caller.needs
+    hidden = [name for name in headers if name.lower() in SENSITIVE or not sees_values]
     return HeadersOut(
         headers={name: value for name, value in headers.items() if name not in hidden},
         sensitive=sorted(hidden),

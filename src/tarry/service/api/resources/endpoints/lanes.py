@@ -34,9 +34,10 @@ class LaneOut(Struct, rename="camel", kw_only=True):
     the phase. `phase` is `closed` in normal operation, `open` while the endpoint is down and only
     gets probes, and `paced` while the backlog is sent at a limited rate. `scope` says what fails:
     the `endpoint`, several endpoints of its `application` at one host, or the whole `origin`
-    (scheme, host and port); the last two are `shared`. `backlog` counts waiting deliveries. `pace`
-    and `capacity` are in deliveries a second: the present limit, and what the endpoint was seen to
-    accept.
+    (scheme, host and port); the last two are `shared`. A tenant sees `endpoint` instead of
+    `origin`, and nothing of what was learned from endpoints of other tenants. `backlog` counts
+    waiting deliveries. `pace` and `capacity` are in deliveries a second: the present limit, and
+    what the endpoint was seen to accept.
     """
 
     state: str
@@ -106,17 +107,15 @@ async def get(call: Call) -> LaneOut:
 async def _lane_out(call: Call, endpoint: Endpoint) -> LaneOut:
     """Return the state of an endpoint's lane as the API shows it."""
     row, origins = await lane_of(call, endpoint)
-    ahead = outlook(row, now=call.now, origins=origins)
-    is_tenant = call.caller.application is not None  # who must not learn about others at its host
-    scope = Scope.ENDPOINT if is_tenant and ahead.scope is Scope.ORIGIN else ahead.scope
+    ahead = outlook(row, now=call.now, origins=origins, tenant=call.is_tenant)
     standing = row.endpoint.standing
     is_normal = standing is Standing.ENABLED and ahead.phase is Phase.CLOSED
     failed_at = await _failed_at(call, endpoint) if is_normal and row.waiting else None
     return LaneOut(
         state=lane_state(standing, ahead.phase, failed=failed_at is not None),
         phase=ahead.phase,
-        shared=scope is not Scope.ENDPOINT,
-        scope=scope,
+        shared=ahead.scope is not Scope.ENDPOINT,
+        scope=ahead.scope,
         standing=standing,
         backlog=row.waiting,
         pace=ahead.rate,
@@ -164,7 +163,8 @@ async def explain(call: Call) -> ExplanationOut:
     """Explain why a message is not delivered to an endpoint yet, or how its delivery ended."""
     application = await call.application()
     message = await call.message(application)
-    explanation = await call.hooks.explain(message, await call.endpoint(application))
+    endpoint = await call.endpoint(application)
+    explanation = await call.hooks.explain(message, endpoint, tenant=call.is_tenant)
     return ExplanationOut(
         state=explanation.state,
         reason=explanation.reason,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from tarry.core.codec import from_dict, to_dict
+from tarry.core.codec import to_dict
 from tarry.core.policy import Policy
 from tarry.core.schema import policy_schema
 from tarry.errors import PolicyError
@@ -17,7 +17,7 @@ from tarry.service.api.resources.applications import applications
 from tarry.service.api.resources.call import Call
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
-from tarry.service.model.policy import read_policy
+from tarry.service.model.policy import check_policy, read_policy
 from tarry.service.model.settings import DELIVERY
 from tarry.service.store.kinds import Environments
 
@@ -120,11 +120,12 @@ async def delete_of_environment(call: Call) -> None:
 
 def _checked(body: Document) -> str:
     """Return a policy document as it is stored; Invalid says where it is wrong."""
+    document = msgspec.json.encode(body).decode()
     try:
-        from_dict(body)
+        check_policy(document)
     except PolicyError as error:
         raise Invalid(["body", *error.field.split(".")], str(error)) from error
-    return msgspec.json.encode(body).decode()
+    return document
 
 
 async def _effective(

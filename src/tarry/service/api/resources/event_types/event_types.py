@@ -133,7 +133,7 @@ class DeleteQuery(Struct):
 @group.get(LIST_PATH, name="list", tenants=True)
 async def list_event_types(call: Call, query: EventTypeQuery) -> Page[EventTypeOut]:
     """List event types by name; `with_content` includes their schemas."""
-    event_types = await _visible(call, cut(query), archived=query.include_archived)
+    event_types = await _visible_page(call, cut(query), archived=query.include_archived)
 
     def to_output(event_type: EventType) -> EventTypeOut:
         return event_type_out(
@@ -159,7 +159,7 @@ async def get(call: Call) -> EventTypeOut:
     """Get an event type."""
     name = call.name("event_type_name", KIND)
     event_type = await call.hooks.store.get(EventTypes(call.caller.environment), name)
-    if not sees(call, event_type):
+    if not may_see(call, event_type):
         raise NotFound(KIND, name)
     return event_type_out(event_type)
 
@@ -229,21 +229,21 @@ async def _changed(call: Call, name: str, change: Callable[[EventType], EventTyp
     return changed
 
 
-async def _visible(call: Call, cut: Cut, *, archived: bool) -> list[EventType]:
+async def _visible_page(call: Call, cut: Cut, *, archived: bool) -> list[EventType]:
     """Return a page of the event types that the caller may see."""
     listed: list[EventType] = []
     while True:
         event_types = (
             await call.hooks.store.page(EventTypes(call.caller.environment, archived=archived), cut)
         ).entries
-        visible = [event_type for event_type in event_types if sees(call, event_type)]
+        visible = [event_type for event_type in event_types if may_see(call, event_type)]
         listed = [*visible, *listed] if cut.back else [*listed, *visible]
         if len(event_types) < cut.limit or len(listed) >= cut.limit:
             return listed[-cut.limit :] if cut.back else listed[: cut.limit]
         cut = replace(cut, mark=event_types[0 if cut.back else -1].name)
 
 
-def sees(call: Call, event_type: EventType) -> bool:
+def may_see(call: Call, event_type: EventType) -> bool:
     """Return whether the caller may see an event type.
 
     Programs see all of them. A tenant's token sees an event type with feature flags only if it has

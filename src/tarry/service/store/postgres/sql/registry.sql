@@ -62,8 +62,12 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 RETURNING id;
 
 -- name: key
--- A key by its hash.
-SELECT * FROM tarry.api_key WHERE hash = $1;
+-- A key by its hash, unless its application was deleted.
+SELECT *
+  FROM tarry.api_key AS k
+ WHERE k.hash = $1
+   AND NOT EXISTS (SELECT FROM tarry.application AS a
+                    WHERE a.id = k.application AND a.deleted_at IS NOT NULL);
 
 -- name: change_key_known
 -- A key by its id, locked until the commit.

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import apsw
 
+from tarry.service.store.sqlite.database.private_file import create_private
+
 APPLICATION_ID = int.from_bytes(b"tarr", "big")
 LOCK_WAIT_SECONDS = 5.0
 """How long to wait for a lock that another process has."""
@@ -23,14 +25,16 @@ for many rows counts once for each width."""
 
 def connect(path: Path, *, create: bool = False) -> apsw.Connection:
     """Return a connection for writing; a missing file is created only with `create`."""
-    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+    if create:
+        create_private(path)
+    flags = apsw.SQLITE_OPEN_READWRITE
     db = apsw.Connection(str(path), flags=flags, statementcachesize=CACHED_STATEMENTS)
     try:
         # Without it, SQLite plans a query with a join again for every new parameter value, and that
         # takes ten times as long as the query. The plans here do not depend on the values.
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-        db.set_busy_handler(Patience())
-        if not is_another_programs(db):  # a foreign file must not change at all
+        db.set_busy_handler(BusyHandler())
+        if not has_foreign_tables(db):  # a foreign file must not change at all
             _write_ahead(db)
         db.pragma("synchronous", "FULL")
         db.pragma("cache_size", -CACHE_KB)
@@ -43,7 +47,7 @@ def connect(path: Path, *, create: bool = False) -> apsw.Connection:
     return db
 
 
-class Patience:
+class BusyHandler:
     """Busy handler that waits up to `LOCK_WAIT_SECONDS`. SQLite passes the number of calls."""
 
     def __init__(self) -> None:
@@ -67,18 +71,18 @@ def _write_ahead(db: apsw.Connection) -> None:
     once, SQLite refuses one of them without waiting, to avoid a deadlock. The refused process
     holds no lock any more, so it can just try again.
     """
-    patience = Patience()
+    handler = BusyHandler()
     for times in count():
         try:
             db.pragma("journal_mode", "WAL")
         except apsw.BusyError:
-            if not patience(times):
+            if not handler(times):
                 raise
         else:
             return
 
 
-def is_another_programs(db: apsw.Connection) -> bool:
+def has_foreign_tables(db: apsw.Connection) -> bool:
     """Return whether the file has tables that tarry did not create."""
     has_tables = db.pragma("schema_version") != 0
     return bool(has_tables and db.pragma("application_id") != APPLICATION_ID)

@@ -9,6 +9,7 @@ from weakref import WeakSet
 from msgspec import DecodeError, Struct, json
 
 from tarry.errors import StoreError, StoreOwned
+from tarry.service.store.sqlite.database.private_file import OWNER_ONLY
 
 
 class Holder(Struct, frozen=True):
@@ -21,7 +22,8 @@ class Holder(Struct, frozen=True):
 class DispatcherLock:
     """Held from the first lease until the last one is given back, or the process ends.
 
-    It locks a file beside the database. The file is never deleted, because a new file of the
+    It locks a file beside the database, which only the owner of the process can open: otherwise any
+    user of the machine could lock it. The file is never deleted, because a new file of the
     same name would be another lock. If a person deletes it anyway, the next process that takes
     the role gets it.
     """
@@ -61,7 +63,7 @@ class DispatcherLock:
             os.close(self._file)
             self._file = None
 
-    def stay_behind(self) -> None:
+    def close_in_child(self) -> None:
         """Close the lock in a forked child: the role belongs to the parent."""
         self._workers.clear()
         if self._file is not None:
@@ -78,7 +80,7 @@ class DispatcherLock:
     def _lock(self, holder: Holder) -> int:
         """Lock the lock file and write the holder into it; StoreOwned if another process has it."""
         try:
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, OWNER_ONLY)
         except OSError as error:
             raise StoreError(f"{self._path} cannot be opened: {error.strerror}") from error
         try:
@@ -108,10 +110,10 @@ class DispatcherLock:
 _locks: WeakSet[DispatcherLock] = WeakSet()
 
 
-def _stay_behind() -> None:
+def _close_locks_in_child() -> None:
     """Close the locks in a forked child: it would hold the role after its parent has ended."""
     for lock in list(_locks):
-        lock.stay_behind()
+        lock.close_in_child()
 
 
-os.register_at_fork(after_in_child=_stay_behind)
+os.register_at_fork(after_in_child=_close_locks_in_child)

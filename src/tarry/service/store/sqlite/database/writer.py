@@ -101,7 +101,7 @@ class Writer(JobThread[Session]):
         session.woke = False
         session.db.execute("BEGIN IMMEDIATE")
         first, *others = _groups(jobs)
-        self._do_group(session, first, self._do_first)
+        self._do_group(session, first, self._do_without_savepoint)
         for group in others:
             self._do_group(session, group, self._do)
         session.db.execute("COMMIT")
@@ -123,7 +123,7 @@ class Writer(JobThread[Session]):
         for job in group:  # one of them caused the failure: only that one is to fail
             self._do(session, job)
 
-    def _do_first(self, session: Session, job: Work) -> None:
+    def _do_without_savepoint(self, session: Session, job: Work) -> None:
         """Run a job without a savepoint: a rollback undoes this job and nothing else."""
         try:
             job.answer = job.work(session)

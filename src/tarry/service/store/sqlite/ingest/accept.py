@@ -88,7 +88,7 @@ class Adding:
         self._events: set[tuple[str, str]] = set()
         self._waiting: Counter[str] = Counter()
         self._number = 0
-        self._is_short = session.room.look(session.db)
+        self._disk_is_nearly_full = session.room.look(session.db)
 
     def add(self, messages: Sequence[NewMessage]) -> list[Answer]:
         """Decide on each message in order, and save the accepted ones."""
@@ -111,9 +111,9 @@ class Adding:
         if message.event_id is not None and self._event_id_is_used(message, message.event_id):
             return Conflict("message", message.event_id)
         most = tenant.most_waiting
-        if most is not None and self._waits(message.application) >= most:
+        if most is not None and self._waiting_count(message.application) >= most:
             return BacklogFull(message.application, most)
-        if self._is_short:
+        if self._disk_is_nearly_full:
             room = self._session.room
             return DiskNearlyFull(message.application, room.left, room.reserve)
         self._accept(new, tenant)
@@ -139,7 +139,7 @@ class Adding:
         event = (message.application, event_id)
         return event in self._events or bool(self._db.execute(SQL["add_event"], event).fetchone())
 
-    def _waits(self, application: str) -> int:
+    def _waiting_count(self, application: str) -> int:
         """Return how many deliveries of an application wait, including those of this call."""
         if application not in self._waiting:
             waiting = self._db.execute(SQL["add_waiting"], (application,)).get

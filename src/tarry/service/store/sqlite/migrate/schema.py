@@ -10,7 +10,7 @@ import apsw
 
 from tarry.errors import SchemaMismatch, StoreError
 from tarry.service.store.migrate import Migration, Status, status, steps
-from tarry.service.store.sqlite.database.connection import connect, is_another_programs
+from tarry.service.store.sqlite.database.connection import connect, has_foreign_tables
 from tarry.service.store.sqlite.database.faults import store_error
 from tarry.service.store.sqlite.database.own_thread import IsUnwanted, in_own_thread, never
 
@@ -42,7 +42,7 @@ class SqliteMigrator:
 def read_status(db: apsw.Connection) -> Status:
     """Return the schema's status; StoreError if the file belongs to another program."""
     version = int(db.pragma("user_version"))
-    if is_another_programs(db):
+    if has_foreign_tables(db):
         raise StoreError(
             f"{db.filename} is the database of another program: name another file for tarry"
         )
@@ -85,6 +85,8 @@ def on_file(
     except apsw.Error as error:
         translated = store_error(error, path)
         raise translated from error
+    except OSError as error:  # the empty file could not be created
+        raise StoreError(f"{path} cannot be created: {error.strerror}") from error
 
 
 def check_folder(path: Path) -> None:

@@ -155,7 +155,10 @@ class SqliteQueue:
         return await self._threads.read(lambda db: fetch_from(db, wants, now, most_bytes))
 
     async def collect(self, *, now: float, limit: int) -> int:  # noqa: ARG002  nothing to collect
-        """Return 0: a caller's own copy of SQLite in this process would break the file locks."""
+        """Return 0: SQLite has no outbox table for callers' own transactions.
+
+        A caller's own copy of SQLite in this process would break the file locks.
+        """
         return 0
 
     async def origins(self, names: Sequence[str]) -> list[bytes]:

@@ -11,9 +11,7 @@ from tarry.errors import StoreError
 from tarry.service.store.sqlite.database.connection import connect_to_read
 from tarry.service.store.sqlite.database.faults import store_error
 from tarry.service.store.sqlite.database.own_thread import IsUnwanted, never
-
-COMPANIONS = ("", "-wal", "-shm", "-journal", "-dispatcher", ".keys")
-"""The suffixes of a database's own files."""
+from tarry.service.store.sqlite.database.private_file import COMPANIONS, create_private
 
 PAGES_PER_CHECK = 10_000
 """How many pages are copied before the next check whether the copy is still wanted."""
@@ -22,8 +20,9 @@ PAGES_PER_CHECK = 10_000
 def back_up(path: Path, target: Path, is_unwanted: IsUnwanted = never) -> None:
     """Write a consistent copy to `target`; the file appears complete or not at all.
 
-    An existing file is replaced, unless it belongs to the database itself or is a database in
-    use. Raises StoreError if the copy becomes unwanted before it is complete.
+    Only its owner may read it. An existing file is replaced, unless it belongs to the database
+    itself or is a database in use. Raises StoreError if the copy becomes unwanted before it is
+    complete.
     """
     _refuse_own(path, target)
     if target.with_name(target.name + "-wal").exists():
@@ -58,6 +57,7 @@ def _copy(path: Path, part: Path, is_unwanted: IsUnwanted) -> None:
         # One snapshot for all steps: with one for each step, any write would restart the copy.
         source.execute("BEGIN")
         source.pragma("schema_version")
+        create_private(part)
         copy = apsw.Connection(str(part))
         try:
             with copy.backup("main", source, "main") as backup:

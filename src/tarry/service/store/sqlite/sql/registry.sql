@@ -57,8 +57,12 @@ INSERT INTO api_key (id, environment, hash, application, session, ends_at, docum
 VALUES (:id, :environment, :hash, :application, :session, :ends_at, :document);
 
 -- name: key
--- A key by its hash.
-SELECT document FROM api_key WHERE hash = :hash;
+-- A key by its hash, unless its application was deleted.
+SELECT document
+  FROM api_key
+ WHERE hash = :hash
+   AND NOT EXISTS (SELECT 1 FROM application
+                    WHERE id = api_key.application AND deleted_at IS NOT NULL);
 
 -- name: change_key
 -- Save a key after it was revoked.
