@@ -25,7 +25,6 @@ from tarry.errors import ServiceError, SettingsError, StoreError
 
 if TYPE_CHECKING:
     from tarry.service.model.settings import Limits
-    from tarry.service.sizes import Sizes
 
 FILE = Path("tarry.toml")
 EXIT_CODES = (
@@ -206,13 +205,6 @@ size_options = option_group(
     ),
 )
 """How much an application may store: options of every command that serves the API."""
-
-
-def sizes(*, most_endpoints: int, most_metadata: int, most_filters: int) -> "Sizes":
-    """Return the sizes that these options set."""
-    from tarry.service.sizes import Sizes  # noqa: PLC0415  it needs the extra
-
-    return Sizes(endpoints=most_endpoints, metadata=most_metadata, filters=most_filters)
 
 
 dispatch_options = option_group(

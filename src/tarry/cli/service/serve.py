@@ -23,7 +23,6 @@ from tarry.cli.service.options import (
     serving,
     setting,
     size_options,
-    sizes,
     watch_stop_signals,
     wire_options,
 )
@@ -63,8 +62,8 @@ front_options = option_group(
     setting(
         "--public-url",
         metavar="URL",
-        help="Where clients reach this server, for links to the portal, e.g."
-        " https://hooks.example.com. Default: the address that the request was sent to.",
+        help="Where clients reach this server, e.g. https://hooks.example.com: for links to the"
+        " portal, and no endpoint may have it. Default: the address that the request was sent to.",
     ),
     setting(
         "--trusted-proxy",
@@ -99,15 +98,13 @@ async def serve(
 
     On a database without API keys, it creates the first one and shows it.
     """
-    from tarry.service.build import without_password  # noqa: PLC0415  it needs the extra
-
     signals = watch_stop_signals()
     settings["limits"] = dispatch_limits(in_flight=in_flight, lease=lease, grace=grace)
-    async with _fronting(db, listen, signals, settings) as (hooks, front):
+    async with _fronting(db, listen, signals, settings) as (hooks, front, shown):
         async with hooks.dispatching() as dispatcher:
             signals.end_of_start()
             async with front as url:
-                click.echo(f"ready: {url}, delivering from {without_password(db)}", err=True)
+                click.echo(f"ready: {url}, delivering from {shown}", err=True)
                 await _say_more(hooks, url, settings["api_key"])
                 signals.on_second_signal(dispatcher.hurry)
                 with seldom_collected():
@@ -137,12 +134,10 @@ async def api(
 
     On PostgreSQL you can run any number of both.
     """
-    from tarry.service.build import without_password  # noqa: PLC0415  it needs the extra
-
     signals = watch_stop_signals()
-    async with _fronting(db, listen, signals, settings) as (hooks, front), front as url:
+    async with _fronting(db, listen, signals, settings) as (hooks, front, shown), front as url:
         signals.end_of_start()
-        click.echo(f"ready: {url}, accepting into {without_password(db)}", err=True)
+        click.echo(f"ready: {url}, accepting into {shown}", err=True)
         await _say_more(hooks, url, settings["api_key"])
         with seldom_collected():
             await hooks.until(signals.stop)
@@ -152,33 +147,36 @@ async def api(
 @asynccontextmanager
 async def _fronting(
     db: str, listen: str, signals: StopSignals, settings: dict[str, Any]
-) -> AsyncIterator[tuple[Any, Any]]:
-    """Open the database, and yield it with the HTTP server, which the caller then enters."""
-    from tarry.service import open_hooks  # noqa: PLC0415  likewise
-    from tarry.service.api.open import make_api  # noqa: PLC0415  it needs the extra
-    from tarry.service.api.server import read_address  # noqa: PLC0415  likewise
-    from tarry.service.api.server import serving as serving_http  # noqa: PLC0415  likewise
+) -> AsyncIterator[tuple[Any, Any, str]]:
+    """Open the database, and yield it with the HTTP server, which the caller then enters.
+
+    The third value is the database's URL as it may be shown.
+    """
+    from tarry.service import Sizes, open_hooks  # noqa: PLC0415  it needs the extra
+    from tarry.service.api import open as composition  # noqa: PLC0415  likewise
+    from tarry.service.api import server  # noqa: PLC0415  likewise
+    from tarry.service.build import without_password  # noqa: PLC0415  likewise
 
     rest = dict(settings)
-    rest["sizes"] = sizes(
-        most_endpoints=rest.pop("most_endpoints"),
-        most_metadata=rest.pop("most_metadata"),
-        most_filters=rest.pop("most_filters"),
+    rest["sizes"] = Sizes(
+        endpoints=rest.pop("most_endpoints"),
+        metadata=rest.pop("most_metadata"),
+        filters=rest.pop("most_filters"),
     )
     api_key, key_rate = rest.pop("api_key"), rest.pop("key_rate")
     public_url, trusted_proxies = rest.pop("public_url"), rest.pop("trusted_proxy")
     if api_key is not None and not fits_a_header(api_key):
         raise SettingsError("api-key", "...", "a secret of printable ASCII characters")
-    _, port = read_address(listen)
-    async with open_hooks(db, own=(listen,) if port else (), **rest) as hooks:
-        answering = await make_api(
+    own = server.own_of(listen, public_url)
+    async with open_hooks(db, own=own, **rest) as hooks:
+        answering = await composition.make_api(
             hooks,
             api_key,
             key_rate=key_rate,
             public_url=public_url,
             trusted_proxies=trusted_proxies,
         )
-        yield hooks, serving_http(answering, listen, signals.hurry)
+        yield hooks, server.serving(answering, listen, signals.hurry), without_password(db)
 
 
 async def _say_more(hooks: Any, url: str, api_key: str | None) -> None:  # noqa: ANN401  a Hooks object, which needs the extra

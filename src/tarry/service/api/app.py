@@ -37,6 +37,13 @@ log = logging.getLogger("tarry.service")
 PREFIX = "/api/v1/"
 BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 """Statuses whose responses have no `Content-Length`, not even 0."""
+SIGNATURES = frozenset({b"webhook-signature", b"svix-signature"})
+"""Headers that only deliveries have. Otherwise an endpoint could point at an operation of this
+service, with a key in its headers, so that each delivery causes the next one."""
+_DELIVERY = (
+    "a webhook delivery is no API request: remove the headers webhook-signature and svix-signature,"
+    " or set another endpoint URL"
+)
 LOG_INTERVAL = 60.0
 """A lasting failure of the database is logged at most once in this many seconds."""
 
@@ -171,6 +178,8 @@ class Api:
     async def _answer_operation(self, match: Match, request: Request, receive: Receive) -> Answer:
         """Check the request's key, its rate and the body's size, then carry the operation out."""
         operation, caller = match.operation, _NOBODY
+        if not SIGNATURES.isdisjoint(request.headers):
+            return problem(403, "delivery_refused", _DELIVERY)
         if operation.needs is not Need.NOTHING:
             known_caller = await self._access.caller(request.headers.get(b"authorization", b""))
             if known_caller is None:
