@@ -8,8 +8,11 @@ Measured on a `tarry serve` with an SQLite file, before these limits and with th
 | 300 endpoints with 900 KB of metadata each, then a message | 60 to 348 MB | all refused, +1 MB |
 | the same, after they were deleted | 523 MB | |
 | 1,000 endpoints with all that they may hold, then messages | | +27 MB |
+| 100 empty POSTs with fresh keys to an endpoint with much metadata | 101 MB kept | 2 MB kept |
+| any number of them about one application | without end | 16 MiB kept in 12 hours |
 """
 
+import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -17,6 +20,7 @@ import httpx
 import pytest
 
 from tarry.service import Sizes, open_hooks
+from tarry.service.api.http import kept_answers
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving as serving_api
 from tarry.service.model.key import Scope
@@ -171,3 +175,36 @@ async def test_an_applications_metadata_is_limited_too(
             (error,) = answer.json()["detail"]
             assert error["loc"] == ["body", "metadata"]
             assert error["msg"] == "'metadata' is '108 bytes'; it must be at most 100 bytes"
+
+
+@pytest.mark.anyio
+async def test_answers_under_fresh_idempotency_keys_do_not_fill_the_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = 200_000
+    monkeypatch.setattr(kept_answers, "MOST_OF_APPLICATION", most)
+    path = tmp_path / "hooks.db"
+    async with (
+        open_hooks(f"sqlite:////{str(path)[1:]}") as hooks,
+        serving_api(await make_api(hooks, KEY), "127.0.0.1:0") as url,
+    ):
+        shop = await hooks.application("shop")
+        metadata = {f"k{number}": "x" * 4000 for number in range(4)}
+        endpoint = await hooks.add_endpoint(shop, URL, metadata=metadata)
+        token, _ = await hooks.make_key((Scope.MANAGE_ENDPOINT,), application=shop.id)
+        base = f"{url}/api/v1/app/shop/endpoint/{endpoint.id}"
+        headers = {"authorization": f"Bearer {token}"}
+        async with httpx.AsyncClient(base_url=base, headers=headers, **PLAIN) as client:
+            first = await client.post("/pause", headers={"idempotency-key": "k0"})
+            for number in range(100):
+                done = await client.post("/pause", headers={"idempotency-key": f"k{number}"})
+                assert done.status_code == 200
+            again = await client.post("/pause", headers={"idempotency-key": "k0"})
+            assert (again.status_code, again.content) == (200, first.content)
+            last = await client.post("/pause", headers={"idempotency-key": "k99"})
+            assert (last.status_code, last.json()["code"]) == (409, "answer_not_kept")
+    with sqlite3.connect(path) as database:
+        ((count, kept),) = database.execute("SELECT count(*), sum(length(body)) FROM claim")
+    database.close()
+    assert count == 100
+    assert kept < most + count * 300

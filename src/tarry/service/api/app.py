@@ -219,7 +219,8 @@ class Api:
             return await call_handler(None)
         path = f"{request.path}?{request.query.decode('latin-1')}"
         seals = self._hooks.seals if operation.sealed else None
-        return await self._idempotency.answer(
+        about = self._idempotency.about(caller.application or match.names.get("app_id"))
+        return await about.answer(
             caller.environment,
             _claim_key(caller, path, key),
             fingerprint(path, body),
