@@ -24,7 +24,7 @@ from tarry.service.api.http import kept_answers
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving as serving_api
 from tarry.service.model.key import Scope
-from tests.conformance.server import Server, serving
+from tests.conformance.server import SEALING, Server, serving
 from tests.plain_http import PLAIN
 
 MB = 1_000_000
@@ -208,3 +208,27 @@ async def test_answers_under_fresh_idempotency_keys_do_not_fill_the_database(
     database.close()
     assert count == 100
     assert kept < most + count * 300
+
+
+@pytest.mark.anyio
+async def test_an_application_uses_up_nothing_of_one_with_its_uid_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kept_answers, "MOST_OF_APPLICATION", 1000)
+    async with (
+        open_hooks("memory:", sealing_keys=SEALING) as hooks,
+        serving_api(await make_api(hooks, KEY), "127.0.0.1:0") as url,
+        httpx.AsyncClient(base_url=f"{url}/api/v1", **PLAIN) as client,
+    ):
+        statuses = list[int]()
+        for environment in ("org_1", "org_2"):
+            within = hooks.within(environment)
+            await within.application("shop")
+            key, _ = await within.make_key((Scope.ADMIN,))
+            headers = {"authorization": f"Bearer {key}", "idempotency-key": "k"}
+            for _ in range(2):
+                path = "/app/shop/endpoint"
+                body = {"url": URL, "description": "x" * 300}
+                answer = await client.post(path, json=body, headers=headers)
+                statuses.append(answer.status_code)
+        assert statuses == [201] * 4

@@ -219,8 +219,7 @@ class Api:
             return await call_handler(None)
         path = f"{request.path}?{request.query.decode('latin-1')}"
         seals = self._hooks.seals if operation.sealed else None
-        about = self._idempotency.about(caller.application or match.names.get("app_id"))
-        return await about.answer(
+        return await self._idempotency.about(_application_of(caller, match)).answer(
             caller.environment,
             _claim_key(caller, path, key),
             fingerprint(path, body),
@@ -279,6 +278,14 @@ def _claim_key(caller: Caller, path: str, key: str) -> str:
     """
     origin = f"{'' if caller.application is None else caller.key} {path}".encode()
     return f"{blake2b(origin, digest_size=16).hexdigest()} {key}"
+
+
+def _application_of(caller: Caller, match: Match) -> str | None:
+    """Return a name of the application that a request is about, unique in all environments."""
+    if caller.application is not None:
+        return caller.application
+    name = match.names.get("app_id")
+    return None if name is None else f"{caller.environment} {name}"
 
 
 def _encoded(answer: object, operation: Operation) -> Answer:
