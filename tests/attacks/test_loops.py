@@ -17,6 +17,7 @@ from tarry.errors import EgressRefused
 from tarry.service import Hooks, open_hooks
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
+from tarry.service.model.chain import MOST_DELIVERIES
 from tarry.service.wire.egress import ITSELF, Egress
 from tarry.service.wire.own_address import own_addresses
 from tarry.service.wire.seal import generate_key
@@ -118,3 +119,56 @@ async def test_the_public_url_may_not_be_called() -> None:
             egress.target(url)
         assert caught.value.rule == ITSELF
     assert egress.target("https://other.example.com/").port == 443
+
+
+async def test_a_receiver_that_sends_what_it_gets_is_ended_if_it_passes_the_chain_on(
+    hooks: Hooks,
+) -> None:
+    """A receiver answers each delivery by sending the next message: 20 of them, then a 400."""
+    async with serving(await make_api(hooks, KEY), "127.0.0.1:0") as url:
+        headers = {"authorization": f"Bearer {KEY}"}
+        async with httpx.AsyncClient(base_url=url, headers=headers, **PLAIN) as client:
+            chains, refusals, ended = list[int](), list[str](), asyncio.Event()
+
+            async def receive(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode()
+                sent = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if line)
+                chains.append(int(sent["webhook-chain"]))
+                answer = await client.post(
+                    "/api/v1/app/shop/msg",
+                    json={"eventType": "a", "payload": {}},
+                    headers={"webhook-chain": sent["webhook-chain"]},
+                )
+                if answer.status_code != 202:
+                    refusals.append(answer.json()["code"])
+                    ended.set()
+                writer.write(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n")
+                writer.close()
+
+            receiver = await asyncio.start_server(receive, "127.0.0.1", 0)
+            port = receiver.sockets[0].getsockname()[1]
+            shop = await hooks.application("shop")
+            await hooks.add_endpoint(shop, f"http://127.0.0.1:{port}/")
+            async with receiver, hooks.dispatching():
+                await hooks.send(shop, "a", {})
+                async with asyncio.timeout(30):
+                    await ended.wait()
+            assert chains == list(range(1, MOST_DELIVERIES + 1))
+            assert refusals == ["chain_too_long"]
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [("0", 202), ("19", 202), ("20", 400), ("9999", 400), ("x", 422), ("-1", 422)],
+)
+async def test_the_place_in_a_chain_is_read_of_single_messages_and_batches(
+    hooks: Hooks, text: str, status: int
+) -> None:
+    await hooks.application("shop")
+    async with serving(await make_api(hooks, KEY), "127.0.0.1:0") as url:
+        headers = {"authorization": f"Bearer {KEY}", "webhook-chain": text}
+        base = f"{url}/api/v1/app/shop"
+        async with httpx.AsyncClient(base_url=base, headers=headers, **PLAIN) as client:
+            message = {"eventType": "a", "payload": {}}
+            assert (await client.post("/msg", json=message)).status_code == status
+            assert (await client.post("/msg/batch", json=[message])).status_code == status

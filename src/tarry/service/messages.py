@@ -7,6 +7,7 @@ import msgspec
 from tarry.errors import BacklogFull, Conflict, NotFound
 from tarry.service.model import ids
 from tarry.service.model.application import Application
+from tarry.service.model.chain import check_chain
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.message import Accepted, Message, NewMessage, fingerprint
 from tarry.service.model.text import check_instant, check_text, words
@@ -37,9 +38,11 @@ class Messages:
         deliver_at: float | None = None,
         payload_until: float | None = None,
         content_type: str | None = None,
+        chain: int = 0,
     ) -> Message:
         """Return a message to be sent. Bytes stay unchanged; anything else becomes JSON."""
         check_text("event_type", event_type)
+        check_chain(chain)
         if event_id is not None:
             check_text("event_id", event_id)
         check_instant("deliver_at", deliver_at)
@@ -60,6 +63,7 @@ class Messages:
             deliver_at=deliver_at,
             payload_until=payload_until,
             content_type=content_type,
+            chain=chain,
         )
 
     async def send(  # noqa: PLR0913  the fields of a message
@@ -75,12 +79,14 @@ class Messages:
         deliver_at: float | None = None,
         payload_until: float | None = None,
         content_type: str | None = None,
+        chain: int = 0,
     ) -> Accepted:
         """Accept a message: when this returns it is on disk, with all its deliveries.
 
         With a `key` it is accepted once, however often it is sent. Conflict if the key or the event
         id was used for another message. BacklogFull if too many of the application's deliveries are
-        waiting, or, as DiskNearlyFull, if the disk has no room for more.
+        waiting, or, as DiskNearlyFull, if the disk has no room for more. `chain` is the number in
+        the header `webhook-chain` of the delivery that caused the message, if one did.
         """
         message = self.message(
             application,
@@ -92,6 +98,7 @@ class Messages:
             deliver_at=deliver_at,
             payload_until=payload_until,
             content_type=content_type,
+            chain=chain,
         )
         if key is not None:
             check_text("key", key)

@@ -142,6 +142,7 @@ class Due(Struct, frozen=True, kw_only=True, gc=False):  # it holds only values:
     memory: float | None = None
     resend: str = ""
     content_type: str | None = None
+    chain: int = 0
 
 
 class Fetched(Struct, frozen=True):

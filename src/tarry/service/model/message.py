@@ -11,7 +11,8 @@ class Message(Struct, frozen=True, kw_only=True):
     `event_id` is the sender's own id, unique in the application. It is not sent before
     `deliver_at`. `payload` is None once it was expunged, by hand or by retention. From
     `payload_until` on it need not be kept, once all deliveries have ended. Without a
-    `content_type` it is sent as JSON.
+    `content_type` it is sent as JSON. `chain` is how many deliveries led to it, one caused by the
+    other: see `chain.py`.
     """
 
     id: str
@@ -25,6 +26,7 @@ class Message(Struct, frozen=True, kw_only=True):
     deliver_at: float | None = None
     payload_until: float | None = None
     content_type: str | None = None
+    chain: int = 0
 
     @property
     def is_scheduled(self) -> bool:

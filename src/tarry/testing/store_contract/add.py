@@ -55,6 +55,7 @@ class AddContract(Topic):
             deliver_at=NOON + 10.5,
             payload_until=NOON + 99.5,
             content_type="text/plain; charset=utf-8",
+            chain=7,
         )
         assert await scene.store.get(Messages(scene.application.id), message.id) == message
 
@@ -65,6 +66,16 @@ class AddContract(Topic):
             await scene.store.get(Messages(scene.application.id), message.id)
         ).payload == payload
         assert [due.payload for due in await scene.due()] == [payload]
+
+    async def test_the_place_in_a_chain_comes_with_deliveries_and_resends(
+        self, scene: Scene
+    ) -> None:
+        message = await scene.add(chain=3)
+        await scene.add()
+        assert [due.chain for due in await scene.due()] == [3, 0]
+        await scene.store.resend(scene.endpoint, message.id, resend="resend_1")
+        (due,) = await scene.due(Stream.RESEND)
+        assert due.chain == 3
 
     async def test_a_due_delivery_has_its_event_type(self, scene: Scene) -> None:
         message = await scene.add(content_type="text/xml")

@@ -20,6 +20,7 @@ from tarry.errors import EgressRefused, PolicyError, SealError, SettingsError
 from tarry.service.dispatch.limits.gate import Gate
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.outcomes.judge import Judgement, Ruling
+from tarry.service.model import chain
 from tarry.service.model.attempt import Attempt, Settlement, Trigger
 from tarry.service.model.delivery import ENDED
 from tarry.service.model.lane import Due, LaneRow
@@ -126,7 +127,10 @@ def signed_request(  # noqa: PLR0913  everything that a request is made of
 
     Receivers compare that time with their own clocks, and refuse old signatures.
     """
-    headers = config.signer.headers(due.message, due.tries + 1, payload, now=wall)
+    headers = (
+        *config.signer.headers(due.message, due.tries + 1, payload, now=wall),
+        (chain.HEADER, str(due.chain + 1)),
+    )
     if due.content_type is not None:
         target = target.sending(due.content_type)
     return Request(target, headers, payload, config.timeout, connect_timeout)

@@ -134,6 +134,7 @@ class MemoryQueue:
             attempts=delivery.attempts,
             memory=delivery.memory,
             content_type=message.content_type,
+            chain=message.chain,
         )
 
     def _resend(self, lane: Lane, resend: str) -> Due:
@@ -149,6 +150,7 @@ class MemoryQueue:
             accepted_at=message.accepted_at,
             resend=resend,
             content_type=message.content_type,
+            chain=message.chain,
         )
 
     def _settle(self, settlement: Settlement | Resent, leases: Sequence[Lease]) -> bool:

@@ -8,12 +8,13 @@ import asyncio
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tarry.errors import Conflict, NotFound, ServiceError
 from tarry.service.api.http.access import Need
 from tarry.service.api.http.idempotency import IDEMPOTENCY_KEY
 from tarry.service.api.http.operation import Group
-from tarry.service.api.http.problem import Invalid, code_and_detail
+from tarry.service.api.http.problem import BadRequest, Invalid, code_and_detail
 from tarry.service.api.http.times import seconds
 from tarry.service.api.resources.applications import applications
 from tarry.service.api.resources.call import Call
@@ -26,11 +27,15 @@ from tarry.service.api.resources.messages.bodies import (
     read_messages,
 )
 from tarry.service.model.application import Application
+from tarry.service.model.chain import HEADER, MOST_DELIVERIES
 from tarry.service.model.message import Accepted, Message, NewMessage, fingerprint
 
 ACCEPTED = 202
 MISFIT = "invalid_payload"
 """The error code of a message in a batch whose payload does not match its schema."""
+
+_CHAIN = HEADER.encode()
+_CHAIN_DIGITS = 4
 
 group = Group("Message", "v1.message")
 
@@ -62,6 +67,7 @@ class Batch(Struct):
     status=ACCEPTED,
     body=MessageIn,
     most_bytes=bodies.MOST_BODY,
+    fails=(400,),
 )
 async def create(call: Call, body: bytes, query: ContentQuery) -> MessageOut:
     """Send a message to the endpoints of an application that want it.
@@ -80,6 +86,7 @@ async def create(call: Call, body: bytes, query: ContentQuery) -> MessageOut:
     status=ACCEPTED,
     body=bodies.Many,
     most_bytes=bodies.MOST_BATCH_BYTES,
+    fails=(400,),
 )
 async def create_batch(call: Call, body: bytes, query: ContentQuery) -> Batch:
     """Send up to 1,000 messages in one commit; an error in one does not affect the others."""
@@ -98,12 +105,15 @@ async def create_batch(call: Call, body: bytes, query: ContentQuery) -> Batch:
 
 async def _stored(call: Call, body: bytes, *, batch: bool) -> Sequence[Accepted | ServiceError]:
     """Store the messages of a request; if the cached application was deleted, look it up again."""
+    chain = _chain(call)
     messages = read_messages(body, batch=batch)
     misfits = await _misfits(call, messages, batch=batch)
     if messages and len(misfits) == len(messages):  # no application is created for these
         return list(misfits.values())
     application, remembered = await _application(call, messages)
     new = _new_messages(call, application, messages, body, batch=batch)
+    if chain:
+        new = [replace(entry, message=replace(entry.message, chain=chain)) for entry in new]
     if misfits:
         new = [entry for number, entry in enumerate(new) if number not in misfits]
     results = await call.hooks.send_many(new)
@@ -220,3 +230,19 @@ def _message(call: Call, application: Application, message: MessageIn) -> Messag
         payload_until=None if message.kept_for is None else call.now + message.kept_for,
         content_type=message.content_type,
     )
+
+
+def _chain(call: Call) -> int:
+    """Return how many deliveries led to a request, as its header says; refuse an endless chain."""
+    text = call.request.header(_CHAIN)
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdecimal() and len(text) <= _CHAIN_DIGITS):
+        raise Invalid(["header", HEADER], "it must be the number in this header of a delivery")
+    if (chain := int(text)) >= MOST_DELIVERIES:
+        detail = (
+            f"{HEADER} is {chain}: {chain} deliveries caused one another, and at most"
+            f" {MOST_DELIVERIES} may; the last receiver sends what the first one gets"
+        )
+        raise BadRequest("chain_too_long", detail)
+    return chain

@@ -139,6 +139,7 @@ def due(row: Row) -> Due:
         memory=row["memory"],
         resend=row["resend"],
         content_type=row["content_type"],
+        chain=row["chain"],
     )
 
 

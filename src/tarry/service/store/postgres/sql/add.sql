@@ -80,8 +80,9 @@ RETURNING l.number, l.shard, l.added - b.many AS added, l.version, NOT b.awake A
 -- name: add_messages
 -- Save a message; `lanes` and `seqs` are the places of its deliveries.
 INSERT INTO tarry.message (id, application, event_type, payload, event_id, channels, tags,
-                           accepted_at, deliver_at, payload_until, content_type, key, lanes, seqs)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
+                           accepted_at, deliver_at, payload_until, content_type, chain, key, lanes,
+                           seqs)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15);
 
 -- name: add_deliveries
 -- Add a delivery to its lane.

@@ -48,7 +48,7 @@ SELECT * FROM tarry.message WHERE id = ANY($1::text[]);
 -- name: page_attempts_to_messages
 -- Messages by id, without their payloads.
 SELECT id, application, event_type, NULL::bytea AS payload, event_id, channels, tags, accepted_at,
-       deliver_at, payload_until, content_type
+       deliver_at, payload_until, content_type, chain
   FROM tarry.message
  WHERE id = ANY($1::text[]);
 

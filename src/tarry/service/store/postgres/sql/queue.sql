@@ -31,7 +31,7 @@ WITH want AS (
 ), found AS (
     SELECT w.place, w.lane, w.stream, w.added, w.version, w.next_due_at, d.seq, d.message,
            d.accepted_at, d.due_at, d.tries, d.attempts, d.memory, d.resend, d.by_due,
-           m.event_type, m.payload, m.content_type, m.accepted_at AS message_accepted_at,
+           m.event_type, m.payload, m.content_type, m.chain, m.accepted_at AS message_accepted_at,
            row_number() OVER (PARTITION BY w.place ORDER BY d.by_due, d.seq, d.resend) AS nth,
            sum(octet_length(m.payload)) OVER (ORDER BY w.place, d.by_due, d.seq, d.resend) AS bytes
       FROM want AS w

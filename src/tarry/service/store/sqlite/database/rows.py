@@ -60,7 +60,7 @@ def words(text: str) -> tuple[str, ...]:
 def message(row: Row) -> Message:
     """Return the message of a row."""
     message_id, application, event_type, payload, event_id, channels, tags, accepted_at, *rest = row
-    deliver_at, payload_until, content_type = rest
+    deliver_at, payload_until, content_type, chain = rest
     return Message(
         id=message_id,
         application=application,
@@ -73,6 +73,7 @@ def message(row: Row) -> Message:
         deliver_at=deliver_at,
         payload_until=payload_until,
         content_type=content_type,
+        chain=chain,
     )
 
 
@@ -90,6 +91,7 @@ def message_row(number: int, message: Message) -> Row:
         message.deliver_at,
         message.payload_until,
         message.content_type,
+        message.chain,
         message.payload,
     )
 
@@ -126,7 +128,7 @@ def message_with_delivery(row: Row) -> tuple[Message, Delivery]:
 def due(row: Row, stream: Stream) -> Due:
     """Return the delivery or resend of a row, with its payload."""
     lane, seq, message_id, event_type, payload, accepted_at, due_at, tries, attempts, *rest = row
-    memory, resend, content_type = rest
+    memory, resend, content_type, chain = rest
     return Due(
         lane=lane,
         seq=seq,
@@ -141,6 +143,7 @@ def due(row: Row, stream: Stream) -> Due:
         memory=memory,
         resend=resend,
         content_type=content_type,
+        chain=chain,
     )
 
 

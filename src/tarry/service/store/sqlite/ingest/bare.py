@@ -30,7 +30,21 @@ class BareFile:
         """Return the rows of messages with one delivery each, numbered from `first`."""
         numbered = list(enumerate(ids, start=first))
         messages: list[Row] = [
-            (number, id_, "app", "order.created", None, "[]", "[]", now, None, None, None, payload)
+            (
+                number,
+                id_,
+                "app",
+                "order.created",
+                None,
+                "[]",
+                "[]",
+                now,
+                None,
+                None,
+                None,
+                0,
+                payload,
+            )
             for number, id_ in numbered
         ]
         return messages, [

@@ -3,12 +3,12 @@
 -- name: get_message
 -- The message with an id or, if there is none, an event id.
 SELECT id, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at,
-       payload_until, content_type
+       payload_until, content_type, chain
   FROM message
  WHERE id = :known_as AND application = :application
  UNION ALL
 SELECT id, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at,
-       payload_until, content_type
+       payload_until, content_type, chain
   FROM message
  WHERE application = :application AND event_id = :known_as
  LIMIT 1;
@@ -16,7 +16,7 @@ SELECT id, application, event_type, payload, event_id, channels, tags, accepted_
 -- name: page_messages_found
 -- The message with a number.
 SELECT id, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at,
-       payload_until, content_type
+       payload_until, content_type, chain
   FROM message
  WHERE number = :number;
 

@@ -6,13 +6,13 @@
 -- The columns of a message.
 message.id, message.application, message.event_type, message.payload, message.event_id,
        message.channels, message.tags, message.accepted_at, message.deliver_at,
-       message.payload_until, message.content_type
+       message.payload_until, message.content_type, message.chain
 
 -- part: message_without_payload
 -- The columns of a message, with NULL in place of its payload.
 message.id, message.application, message.event_type, NULL, message.event_id,
        message.channels, message.tags, message.accepted_at, message.deliver_at,
-       message.payload_until, message.content_type
+       message.payload_until, message.content_type, message.chain
 
 -- part: whole_attempt
 -- The columns of an attempt at a message.
