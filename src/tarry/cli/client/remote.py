@@ -109,9 +109,9 @@ class Remote:
         if query.get("with_content") is False:
             items = map(_without_payload, self.server.items(*path, most=most, **query))
         elif self.as_json:
-            items = self.server.texts(*path, most=most, **query)
+            items = self.server.item_texts(*path, most=most, **query)
         elif query.get("with_content"):
-            texts = self.server.texts(*path, most=most, **query)
+            texts = self.server.item_texts(*path, most=most, **query)
             items = (with_text(text, tables.PAYLOAD) for text in texts)
         else:
             items = self.server.items(*path, most=most, **query)

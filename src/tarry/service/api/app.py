@@ -237,7 +237,7 @@ def _unsupported(request: Request, methods: frozenset[str]) -> Answer:
     if not methods:
         return problem(501, "not_implemented", "this operation is not served")
     if cors.is_preflight(request):
-        return cors.allowed(request, methods)
+        return cors.answer_preflight(request, methods)
     allowed = ", ".join(sorted(methods))
     return problem(405, "method_not_allowed", f"allowed methods: {allowed}", {"allow": allowed})
 

@@ -113,7 +113,7 @@ class LaneLoader:
                 try:
                     rows = await self._store.lanes(some)
                     self._drop_lost(some, rows)
-                    await self._load_some(rows)
+                    await self._read_and_load(rows)
                 except BaseException:
                     self._work.add_to_load(numbers[start:])
                     raise
@@ -129,7 +129,7 @@ class LaneLoader:
             if lane is not None and lane.endpoint.id != endpoints.get(number):
                 self._shards.forget(lane)
 
-    async def _load_some(self, rows: Sequence[LaneRow]) -> None:
+    async def _read_and_load(self, rows: Sequence[LaneRow]) -> None:
         """Read all that the lanes need, then load them without waiting in between."""
         owned = [row for row in rows if row.application.shard in self._shards.owned]
         configs = [await self._config(row) for row in owned]
