@@ -60,11 +60,10 @@ def stand_ins(text: bytes) -> StandIns | None:
     halves: dict[bytes, bytes] = {}
     free = _free(text)
 
-    def stand_in(half: bytes) -> bytes:
+    def stand_in(half: bytes) -> bytes | None:
         new = next(free, None)
-        if new is None:
-            return half
-        halves[new] = half
+        if new is not None:
+            halves[new] = half
         return new
 
     return StandIns(_replace(_TO_HALF, text, stand_in), halves)
@@ -89,11 +88,16 @@ def _to_float(digits: str) -> float:
 _decoder = lru_cache(partial(msgspec.json.Decoder, float_hook=_to_float))
 
 
-def _replace(to_escape: re.Pattern[bytes], text: bytes, new: Callable[[bytes], bytes]) -> bytes:
-    """Replace each escape that the pattern leads to."""
+def _replace(
+    to_escape: re.Pattern[bytes], text: bytes, new: Callable[[bytes], bytes | None]
+) -> bytes:
+    """Replace each escape that the pattern leads to, up to the first one with no replacement."""
     parts, end = [], 0
     while match := to_escape.match(text, end):
-        parts += [text[end : match.start("escape")], new(match["escape"])]
+        replacement = new(match["escape"])
+        if replacement is None:
+            break
+        parts += [text[end : match.start("escape")], replacement]
         end = match.end()
     return b"".join(parts) + text[end:]
 
