@@ -16,7 +16,7 @@ from tarry.service.dispatch.origins.shared_record import Fleet, SharedRecord, wr
 from tarry.service.explain import Scope, origins_of, outlook, waits
 from tarry.service.model.application import Application
 from tarry.service.model.delivery import Reason, State
-from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.origin import group_name
 from tarry.service.store.kinds import AllDeliveriesOf, Lanes
 from tarry.service.wire.exchange import Answer, Request
@@ -86,6 +86,25 @@ async def test_the_policy_of_a_dead_endpoint_says_how_often_it_is_probed(answer:
     assert 90 <= usual <= 110
     assert seldom <= 4
     assert 270 <= often <= 330
+
+
+@virtually
+@pytest.mark.parametrize("edit", ["enable", "policy"])
+async def test_an_endpoint_that_its_owner_changed_is_probed_at_once(edit: str) -> None:
+    async with virtual_service() as service:
+        (endpoint,) = await lanes(service, 1)
+        all_answer(service, status(404))
+        await service.add()
+        await asyncio.sleep(36_000)
+        sent = len(service.sender.sent)
+        if edit == "enable":
+            endpoint = await service.change(endpoint, standing=Standing.DISABLED)
+            await asyncio.sleep(5)
+            await service.change(endpoint, standing=Standing.ENABLED)
+        else:
+            await service.change(endpoint, policy=json.dumps({"attempt_timeout": 5}))
+        await asyncio.sleep(5)
+        assert len(service.sender.sent) == sent + 1
 
 
 def test_a_shared_gate_probes_by_the_rule_that_finds_out_the_soonest() -> None:
