@@ -307,6 +307,7 @@ def _limit(row: LaneRow) -> Reason:
     return Reason.CONCURRENCY if row.endpoint.concurrency else Reason.NEW
 
 
+_FEWER = "the longer an outage lasts, the rarer the probes"
 _SHARED = "Several endpoints of the application at this host are affected."
 _WHOLE = "The whole host is affected, endpoints of other applications included."
 
@@ -331,6 +332,8 @@ def _wait_sentence(
         speed = f" and sent at {pace.rate:.3g}/s" if reason is Reason.PACE and pace.rate else ""
         waiting = "1 delivery is" if row.waiting == 1 else f"{row.waiting} deliveries are"
         parts.append(f"{waiting} waiting{speed}.")
+    if reason is Reason.LANE_OPEN and pace.down_since:
+        parts.append(f"It is down since {_instant(pace.down_since)}: {_FEWER}.")
     if goes_at is not None:
         next_step = "probe" if reason is Reason.LANE_OPEN else "attempt"
         parts.append(f"Next {next_step} at {_instant(goes_at)}.")

@@ -177,9 +177,13 @@ class LaneLoader:
         probed = row.endpoint.probed_at not in {None, lane.endpoint.probed_at}
         if lane.config.origin != lane_config.origin:
             lane.move(self.origins.group(lane_config.origin, row.application.id))
+        is_edited = lane.config != lane_config
         lane.change(row, lane_config, self._tenant_rate(row, lane.held))
-        if not was_enabled and lane.endpoint.standing is Standing.ENABLED:
+        is_enabled = not was_enabled and lane.endpoint.standing is Standing.ENABLED
+        if is_enabled:
             phases.pace_backlog(lane, now)
+        if is_enabled or is_edited:  # its owner may have repaired it: find out now
+            lane.gates.current.bring_probe_forward(now)
         if probed:
             phases.probe(lane, now)
 
