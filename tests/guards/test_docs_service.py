@@ -274,7 +274,7 @@ def test_every_variable_of_the_service_is_told() -> None:
 
 
 def test_every_key_of_the_settings_file_is_told() -> None:
-    _, _, told = page("cli.md").partition("A name that nobody knows is an error.")
+    _, _, told = page("cli.md").partition("An unknown name is an error.")
     assert sorted(re.findall(r"`(\w+)`", told.partition("\n\n")[0])) == sorted(KNOWN)
 
 

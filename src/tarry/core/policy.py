@@ -69,13 +69,13 @@ class Policy(Value):
         self,
         *,
         backoff: Backoff = Exponential(base=0.1, cap=10.0),  # noqa: B008  a frozen value
-        jitter: Jitter = Smooth(),  # noqa: B008  a frozen value
+        jitter: Jitter = Smooth(),
         attempts: int | None = 5,
         within: checks.Seconds | None = 45.0,
         attempt_timeout: checks.Seconds | None = None,
-        retry_after: RetryAfter = RetryAfter(),  # noqa: B008  a frozen value
-        statuses: Statuses = Statuses(),  # noqa: B008  a frozen value
-        probe: ProbeRule = ProbeRule(),  # noqa: B008  a frozen value
+        retry_after: RetryAfter = RetryAfter(),
+        statuses: Statuses = Statuses(),
+        probe: ProbeRule = ProbeRule(),
         nested: bool = False,
         name: str = "",
     ) -> None:
