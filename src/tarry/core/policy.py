@@ -68,7 +68,7 @@ class Policy(Value):
     def __init__(  # noqa: PLR0913  one argument a field: this is where a policy is spelled out
         self,
         *,
-        backoff: Backoff = Exponential(base=0.1, cap=10.0),  # noqa: B008  a frozen value
+        backoff: Backoff = Exponential(base=0.1, cap=10.0),
         jitter: Jitter = Smooth(),
         attempts: int | None = 5,
         within: checks.Seconds | None = 45.0,
