@@ -73,8 +73,8 @@ class Policy(Value):
         attempts: int | None = 5,
         within: checks.Seconds | None = 45.0,
         attempt_timeout: checks.Seconds | None = None,
-        retry_after: RetryAfter = RetryAfter(),
-        statuses: Statuses = Statuses(),
+        retry_after: RetryAfter = RetryAfter(),  # noqa: B008  a frozen value
+        statuses: Statuses = Statuses(),  # noqa: B008  a frozen value
         probe: ProbeRule = ProbeRule(),
         nested: bool = False,
         name: str = "",
