@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from tarry.service.model.settings import Limits
 
 FILE = Path("tarry.toml")
+FOUND = "tarry.settings.found"
+"""Set in a context whose settings come from a file that nobody named."""
 EXIT_CODES = (
     "Exit codes: 0, stopped with nothing in flight; 1, stopped with attempts in flight;"
     " 2, a setting is wrong; 3, the database cannot be used."
@@ -74,6 +76,8 @@ def from_file(context: click.Context, _option: click.Parameter, path: Path | Non
     if isinstance(network := document.get("allow_network"), str):
         document["allow_network"] = [network]
     context.default_map = {**(context.default_map or {}), **document}
+    if path is None:
+        context.meta[FOUND] = True
     return file
 
 
