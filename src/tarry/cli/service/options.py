@@ -40,7 +40,7 @@ DATABASE_CODES = (
 KNOWN = (
     *("allow_network", "api_key", "api_key_file", "authorities", "certificate", "db"),
     *("disk_reserve", "grace", "in_flight", "key", "key_file", "key_rate", "lease", "listen"),
-    *("most_waiting", "ports", "proxy", "server"),
+    *("metrics_key", "metrics_key_file", "most_waiting", "ports", "proxy", "server"),
 )
 
 C = TypeVar("C", bound=Callable[..., Any])

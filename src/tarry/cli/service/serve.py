@@ -52,6 +52,9 @@ front_options = option_group(
     key_options(
         "api-key", "A key that may do everything, beside those that `tarry key create` makes."
     ),
+    key_options(
+        "metrics-key", "A key that /metrics needs. Anybody may read them, if none is given."
+    ),
     setting(
         "--key-rate",
         type=Number(min=0, min_open=True),
@@ -144,11 +147,13 @@ async def _fronting(
 
     rest = dict(settings)
     api_key, key_rate = rest.pop("api_key"), rest.pop("key_rate")
-    if api_key is not None and not fits_a_header(api_key):
-        raise SettingsError("api-key", "...", "a secret of printable ASCII characters")
+    metrics_key = rest.pop("metrics_key")
+    for name, key in (("api-key", api_key), ("metrics-key", metrics_key)):
+        if key is not None and not fits_a_header(key):
+            raise SettingsError(name, "...", "a secret of printable ASCII characters")
     _, port = read_address(listen)
     async with open_hooks(db, own=(listen,) if port else (), **rest) as hooks:
-        answering = await make_api(hooks, api_key, key_rate=key_rate)
+        answering = await make_api(hooks, api_key, key_rate=key_rate, metrics_key=metrics_key)
         yield hooks, serving_http(answering, listen, signals.hurry)
 
 

@@ -79,15 +79,23 @@ def written() -> dict[str, Any]:
     return document(operations())
 
 
-async def make_api(hooks: Hooks, api_key: str | None, *, key_rate: float | None = None) -> Api:
+async def make_api(
+    hooks: Hooks,
+    api_key: str | None,
+    *,
+    key_rate: float | None = None,
+    metrics_key: str | None = None,
+) -> Api:
     """Return the API for some hooks; `api_key` may do everything in their environment.
 
-    `key_rate` limits the requests a second of each key; None for no limit.
+    `key_rate` limits the requests a second of each key; None for no limit. With a `metrics_key`,
+    only callers that have it can read `/metrics`.
     """
     first = None if api_key is None else (api_key, hooks.environment)
     access = Access(hooks.store, await hooks.pepper(), first=first)
     pages = {"/docs": docs, **{path: _static(answer) for path, answer in web.pages().items()}}
-    return Api(hooks, access, Routes(operations()), pages=pages, limit=RateLimit(key_rate))
+    routes, limit = Routes(operations()), RateLimit(key_rate)
+    return Api(hooks, access, routes, pages=pages, limit=limit, metrics_key=metrics_key)
 
 
 def _static(answer: Answer) -> Page:
