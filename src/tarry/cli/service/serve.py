@@ -2,13 +2,14 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tarry.cli.input.option_group import option_group
 from tarry.cli.input.ranges import Number
 from tarry.cli.output.safe_text import fits_a_header
+from tarry.cli.service.first_key import hand_over_first_key
 from tarry.cli.service.garbage_collection import seldom_collected
 from tarry.cli.service.key_options import key_options
 from tarry.cli.service.options import (
@@ -26,6 +27,9 @@ from tarry.cli.service.options import (
     wire_options,
 )
 from tarry.errors import SettingsError
+
+if TYPE_CHECKING:
+    from tarry.service.hooks import Hooks
 
 FILE = "sqlite:///hooks.db"
 
@@ -157,10 +161,9 @@ async def _fronting(
         yield hooks, serving_http(answering, listen, signals.hurry)
 
 
-async def _say_more(hooks: Any, url: str, api_key: str | None) -> None:  # noqa: ANN401  a Hooks object, which needs the extra
+async def _say_more(hooks: "Hooks", url: str, api_key: str | None) -> None:
     """Print the URLs of the dashboard and docs, and the first key if it was just created."""
     click.echo(f"  dashboard: {url}/dashboard", err=True)
     click.echo(f"  docs: {url}/docs", err=True)
-    if api_key is None and (first := await hooks.first_key()):
-        click.echo(f"  first key, shown only now: {first}", err=True)
-        click.echo(f"  to ask it: export TARRY_SERVER={url} TARRY_KEY={first}", err=True)
+    if api_key is None:
+        await hand_over_first_key(hooks, url)
