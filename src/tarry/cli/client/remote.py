@@ -15,7 +15,7 @@ from tarry.cli.input.ranges import Whole
 from tarry.cli.output import tables
 from tarry.cli.output.json_text import with_text
 from tarry.cli.output.tables import Columns, json_option
-from tarry.cli.service.key_options import key_options
+from tarry.cli.service.key_options import key_options, refuse_foreign_server
 from tarry.cli.service.options import WrongSettings, config_option, setting
 
 EXIT_CODES = (
@@ -142,6 +142,7 @@ def remote(command: Callable[Concatenate[Remote, P], T]) -> Callable[P, T]:
         as_json = bool(options.pop("as_json"))
         if key is None:
             raise NoKey(str(url))
+        refuse_foreign_server(str(url))
         server = Remote(Server(str(url), str(key)), as_json=as_json)
         return command(server, *args, **options)
 

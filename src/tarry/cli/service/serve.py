@@ -2,13 +2,14 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tarry.cli.input.option_group import option_group
 from tarry.cli.input.ranges import Number
 from tarry.cli.output.safe_text import fits_a_header
+from tarry.cli.service.first_key import hand_over_first_key
 from tarry.cli.service.garbage_collection import seldom_collected
 from tarry.cli.service.key_options import key_options
 from tarry.cli.service.options import (
@@ -26,6 +27,9 @@ from tarry.cli.service.options import (
     wire_options,
 )
 from tarry.errors import SettingsError
+
+if TYPE_CHECKING:
+    from tarry.service.hooks import Hooks
 
 FILE = "sqlite:///hooks.db"
 
@@ -51,6 +55,9 @@ front_options = option_group(
     ),
     key_options(
         "api-key", "A key with all rights, besides the keys that `tarry key create` makes."
+    ),
+    key_options(
+        "metrics-key", "A key that /metrics needs. Anybody may read them, if none is given."
     ),
     setting(
         "--key-rate",
@@ -157,25 +164,27 @@ async def _fronting(
 
     rest = dict(settings)
     api_key, key_rate = rest.pop("api_key"), rest.pop("key_rate")
+    metrics_key = rest.pop("metrics_key")
     public_url, trusted_proxies = rest.pop("public_url"), rest.pop("trusted_proxy")
-    if api_key is not None and not fits_a_header(api_key):
-        raise SettingsError("api-key", "...", "a secret of printable ASCII characters")
+    for name, key in (("api-key", api_key), ("metrics-key", metrics_key)):
+        if key is not None and not fits_a_header(key):
+            raise SettingsError(name, "...", "a secret of printable ASCII characters")
     _, port = read_address(listen)
     async with open_hooks(db, own=(listen,) if port else (), **rest) as hooks:
         answering = await make_api(
             hooks,
             api_key,
             key_rate=key_rate,
+            metrics_key=metrics_key,
             public_url=public_url,
             trusted_proxies=trusted_proxies,
         )
         yield hooks, serving_http(answering, listen, signals.hurry)
 
 
-async def _say_more(hooks: Any, url: str, api_key: str | None) -> None:  # noqa: ANN401  a Hooks object, which needs the extra
+async def _say_more(hooks: "Hooks", url: str, api_key: str | None) -> None:
     """Print the URLs of the dashboard and docs, and the first key if it was just created."""
     click.echo(f"  dashboard: {url}/dashboard", err=True)
     click.echo(f"  docs: {url}/docs", err=True)
-    if api_key is None and (first := await hooks.first_key()):
-        click.echo(f"  first key, shown only now: {first}", err=True)
-        click.echo(f"  to use it: export TARRY_SERVER={url} TARRY_KEY={first}", err=True)
+    if api_key is None:
+        await hand_over_first_key(hooks, url)

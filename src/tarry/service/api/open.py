@@ -86,14 +86,16 @@ async def make_api(
     api_key: str | None,
     *,
     key_rate: float | None = None,
+    metrics_key: str | None = None,
     public_url: str | None = None,
     trusted_proxies: Iterable[str] = (),
 ) -> Api:
     """Return the API for some hooks; `api_key` may do everything in their environment.
 
-    `key_rate` limits the requests a second of each key; None for no limit. Links to the portal
-    begin with `public_url`; without it, with the address that one of the `trusted_proxies`
-    forwards, or that the request was sent to.
+    `key_rate` limits the requests a second of each key; None for no limit. With a `metrics_key`,
+    only callers that have it can read `/metrics`. Links to the portal begin with `public_url`;
+    without it, with the address that one of the `trusted_proxies` forwards, or that the request
+    was sent to.
     """
     public_address = PublicAddress.of(public_url, trusted_proxies)
     first = None if api_key is None else (api_key, hooks.environment)
@@ -105,6 +107,7 @@ async def make_api(
         Routes(operations()),
         pages=pages,
         limit=RateLimit(key_rate),
+        metrics_key=metrics_key,
         public_address=public_address,
     )
 
