@@ -28,6 +28,7 @@ from tarry.errors import (
     StoreOwned,
     StoreUnavailable,
     TarryError,
+    TooManyEndpoints,
     TooManyReplays,
     VerificationError,
 )
@@ -55,6 +56,7 @@ EXAMPLES = [
     MalformedHeaders("the header 'webhook-id' is missing"),
     MessageReplayed("msg_1", handled=False),
     TooManyReplays("ep_1", 10),
+    TooManyEndpoints("app_1", 1000),
     DiskNearlyFull("app_1", 12_000_000, 256_000_000),
 ]
 
@@ -78,6 +80,7 @@ EXAMPLES = [
         (BacklogFull, (ServiceError,)),
         (DiskNearlyFull, (BacklogFull,)),
         (TooManyReplays, (ServiceError,)),
+        (TooManyEndpoints, (ServiceError,)),
         (EgressRefused, (ServiceError,)),
         (SealError, (ServiceError,)),
         (VerificationError, (ServiceError,)),
@@ -224,6 +227,9 @@ def test_the_facts_of_the_service_are_attributes() -> None:
     assert (disk.left, disk.reserve) == (12_000_000, 256_000_000)
     replays = TooManyReplays("ep_1", 10)
     assert (replays.endpoint, replays.allowed) == ("ep_1", 10)
+    endpoints = TooManyEndpoints("app_1", 1000)
+    assert (endpoints.application, endpoints.allowed) == ("app_1", 1000)
+    assert "at most 1000 endpoints" in str(endpoints)
     refused = EgressRefused("10.0.0.1", "private", "--allow-network")
     assert (refused.host, refused.rule) == ("10.0.0.1", "private")
     assert refused.option == "--allow-network"

@@ -17,6 +17,7 @@ TarryError
    ├─ BacklogFull                    application, allowed
    │  └─ DiskNearlyFull              left, reserve: too little disk space
    ├─ TooManyReplays                 endpoint, allowed
+   ├─ TooManyEndpoints               application, allowed
    ├─ EgressRefused                  host, rule, option
    ├─ SealError                      a secret cannot be opened: another key, or another row
    ├─ VerificationError              a received message could not be verified
@@ -235,6 +236,21 @@ class TooManyReplays(ServiceError):  # noqa: N818  named for what happened, as t
         return (
             f"endpoint {self.endpoint!r} has {self.allowed} recoveries and replays that are not"
             " done yet, as many as it may; wait until one is done"
+        )
+
+
+class TooManyEndpoints(ServiceError):  # noqa: N818  named for what happened, as the glossary has it
+    """An application has as many endpoints as it may: delete one, or raise the limit."""
+
+    def __init__(self, application: str, allowed: int) -> None:
+        super().__init__(application, allowed)
+        self.application = application
+        self.allowed = allowed
+
+    def __str__(self) -> str:
+        return (
+            f"application {self.application!r} may have at most {self.allowed} endpoints and has as"
+            " many; delete one, or have the operator of this server raise --most-endpoints"
         )
 
 

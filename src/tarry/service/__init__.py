@@ -13,6 +13,7 @@ from tarry.service.model.message import Message
 from tarry.service.model.settings import Limits, Parking
 from tarry.service.model.task import Task
 from tarry.service.settings import Settings
+from tarry.service.sizes import Sizes
 from tarry.service.store import kinds
 from tarry.service.wire import seal, secret
 from tarry.service.wire.sign import Signer
@@ -28,6 +29,7 @@ __all__ = [
     "Parking",
     "Settings",
     "Signer",
+    "Sizes",
     "Standing",
     "Task",
     "kinds",

@@ -15,6 +15,7 @@ from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint, Secret
 from tarry.service.model.lane import Noting
 from tarry.service.model.task import Task
+from tarry.service.settings import Settings
 from tarry.service.store import kinds
 from tarry.service.store.contract import Store
 from tarry.service.wire.egress import Egress
@@ -36,6 +37,7 @@ class Endpoints:
     the endpoint as it is stored by then, and only the given fields.
     """
 
+    settings: Settings
     store: Store
     seals: Seals
     egress: Egress
@@ -62,9 +64,13 @@ class Endpoints:
         headers: Mapping[str, str] | None = None,
         **fields: Unpack[EndpointFields],
     ) -> Endpoint:
-        """Send an application's messages to a URL; EgressRefused if it must not be called."""
+        """Send an application's messages to a URL; EgressRefused if it must not be called.
+
+        TooManyEndpoints if the application has as many as it may (`Sizes.endpoints`).
+        """
         self.egress.target(url)
-        checked, now = checked_endpoint(fields), self._now()
+        sizes = self.settings.sizes
+        checked, now = checked_endpoint(fields, sizes), self._now()
         endpoint = Endpoint(
             id=self.new_id(ids.ENDPOINT),
             application=application.id,
@@ -76,7 +82,9 @@ class Endpoints:
         sealed_secrets = (Secret(self._sealed(endpoint, secret)),)
         sealed = self._sealed_headers(endpoint, headers or {})
         return await self.store.put(
-            replace(endpoint, secrets=sealed_secrets, headers=sealed), noting=self._noting
+            replace(endpoint, secrets=sealed_secrets, headers=sealed),
+            noting=self._noting,
+            most=sizes.endpoints,
         )
 
     async def change_endpoint(
@@ -92,7 +100,7 @@ class Endpoints:
         When a disabled, parked or paused endpoint is enabled, its waiting deliveries are sent at a
         pace. NotFound if it is deleted.
         """
-        changes, now = checked_endpoint(fields), self._now()
+        changes, now = checked_endpoint(fields, self.settings.sizes), self._now()
         if url is not None:
             self.egress.target(url)
             changes["url"] = url
@@ -117,7 +125,7 @@ class Endpoints:
     async def delete_endpoint(self, endpoint: Endpoint) -> Task:
         """Send nothing more to an endpoint; its waiting deliveries are discarded, piece by piece.
 
-        Its secrets and headers are deleted. NotFound if it is deleted already.
+        Its secrets, headers and metadata are deleted. NotFound if it is deleted already.
         """
         (discarding,) = await self.store.delete(
             kinds.Endpoints(endpoint.application), endpoint.id, now=self._now(), noting=self._noting

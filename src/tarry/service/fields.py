@@ -8,6 +8,7 @@ from tarry.errors import SettingsError
 from tarry.service.model import policy
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.text import check_text, words
+from tarry.service.sizes import SIZES, Sizes, check_description
 
 OWNERS = (Standing.ENABLED, Standing.PAUSED, Standing.DISABLED)
 """The standings that an endpoint's owner may set."""
@@ -38,21 +39,24 @@ class EndpointFields(TypedDict, total=False):
     standing: Standing
 
 
-def checked_application(fields: ApplicationFields) -> dict[str, Any]:
+def checked_application(fields: ApplicationFields, sizes: Sizes = SIZES) -> dict[str, Any]:
     """Return the fields as they are stored; SettingsError or PolicyError says what is wrong."""
     _refuse_unknown(fields.keys(), ApplicationFields)
     _check_rate(fields.get("rate"))
     check_count("most_waiting", fields.get("most_waiting"), least=0)
     check_policy(fields.get("policy"))
+    sizes.check_metadata(fields.get("metadata"))
     return dict(fields)
 
 
-def checked_endpoint(fields: EndpointFields) -> dict[str, Any]:
+def checked_endpoint(fields: EndpointFields, sizes: Sizes = SIZES) -> dict[str, Any]:
     """Return the fields as they are stored; SettingsError or PolicyError says what is wrong."""
     _refuse_unknown(fields.keys(), EndpointFields)
     _check_rate(fields.get("rate"))
     check_count("concurrency", fields.get("concurrency"), least=1)
     check_policy(fields.get("policy"))
+    sizes.check_metadata(fields.get("metadata"))
+    check_description(fields.get("description"))
     standing = fields.get("standing", Standing.ENABLED)
     if standing not in OWNERS:
         wanted = f"one of {', '.join(OWNERS)}; to delete an endpoint call delete_endpoint"
@@ -63,6 +67,7 @@ def checked_endpoint(fields: EndpointFields) -> dict[str, Any]:
     for field in ("event_types", "channels"):
         if checked.get(field) is not None:
             checked[field] = words(field, checked[field])
+            sizes.check_filter(field, checked[field])
     return checked
 
 

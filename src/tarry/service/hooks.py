@@ -93,7 +93,7 @@ class Hooks(Endpoints, Messages, Keys, Replays):
     ) -> Application:
         """Return the application with this uid or id; create it, or change the given fields."""
         check_text("uid", uid)
-        changes, now = checked_application(fields), self._now()
+        changes, now = checked_application(fields, self.settings.sizes), self._now()
         if name:
             changes["name"] = name
         try:

@@ -7,6 +7,7 @@ from msgspec import Struct
 from tarry.core.policy import Policy
 from tarry.service.dispatch.upkeep.upkeep import Kept
 from tarry.service.model.settings import DELIVERY, Limits, Parking
+from tarry.service.sizes import SIZES, Sizes
 from tarry.service.wire.egress import PORTS
 
 
@@ -34,6 +35,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     disk_reserve: int | None = None
     """Free bytes on an SQLite file's disk below which no messages are accepted; 0 for no limit. The
     default is 256 MB, or a twentieth of a smaller disk."""
+    sizes: Sizes = SIZES
     policy: Policy = DELIVERY
     limits: Limits = Limits()
     parking: Parking = Parking()

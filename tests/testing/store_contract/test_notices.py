@@ -25,9 +25,11 @@ class Chatty(MemoryStore):
 class Hasty(MemoryStore):
     """Saves the notice before the change, which may be refused."""
 
-    async def _put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
+    async def _put_endpoint(
+        self, endpoint: Endpoint, *, noting: Noting | None = None, most: int | None = None
+    ) -> Endpoint:
         self._save_notices(noting, None, endpoint)
-        return await super()._put_endpoint(endpoint)
+        return await super()._put_endpoint(endpoint, most=most)
 
 
 def test_a_store_that_tells_twice_is_noticed(try_on: Try) -> None:

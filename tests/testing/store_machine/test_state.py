@@ -116,8 +116,10 @@ class Forgetful(MemoryStore):
 class Reviving(MemoryStore):
     """Brings deleted endpoints back."""
 
-    async def _put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
-        put = await super()._put_endpoint(endpoint, noting=noting)
+    async def _put_endpoint(
+        self, endpoint: Endpoint, *, noting: Noting | None = None, most: int | None = None
+    ) -> Endpoint:
+        put = await super()._put_endpoint(endpoint, noting=noting, most=most)
         lane = self._data.lanes[put.lane]
         if put.standing is Standing.DELETED:
             lane.endpoint = replace(put, standing=Standing.DISABLED)

@@ -40,8 +40,8 @@ DATABASE_CODES = (
 KNOWN = (
     *("allow_network", "api_key", "api_key_file", "authorities", "certificate", "db"),
     *("disk_reserve", "grace", "in_flight", "key", "key_file", "key_rate", "lease", "listen"),
-    *("metrics_key", "metrics_key_file", "most_waiting", "ports", "proxy", "public_url"),
-    *("server", "trusted_proxy"),
+    *("metrics_key", "metrics_key_file", "most_endpoints", "most_filters", "most_metadata"),
+    *("most_waiting", "ports", "proxy", "public_url", "server", "trusted_proxy"),
 )
 LISTS = ("allow_network", "trusted_proxy")
 """Settings that may have several values."""
@@ -185,6 +185,30 @@ quota_options = option_group(
     disk_reserve_option,
 )
 """How much may wait: options of every command that accepts messages."""
+
+
+size_options = option_group(
+    setting(
+        "--most-endpoints",
+        type=Whole(min=0),
+        default=1000,
+        metavar="N",
+        help="The most endpoints of an application.",
+    ),
+    setting(
+        "--most-metadata",
+        type=ByteSize(),
+        default="16384",
+        help="The most metadata of an application or an endpoint, as JSON.",
+    ),
+    setting(
+        "--most-filters",
+        type=ByteSize(),
+        default="16384",
+        help="The largest list of event types or channels of an endpoint.",
+    ),
+)
+"""How much an application may store: options of every command that serves the API."""
 
 
 dispatch_options = option_group(

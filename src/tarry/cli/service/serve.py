@@ -23,6 +23,7 @@ from tarry.cli.service.options import (
     quota_options,
     serving,
     setting,
+    size_options,
     watch_stop_signals,
     wire_options,
 )
@@ -68,8 +69,8 @@ front_options = option_group(
     setting(
         "--public-url",
         metavar="URL",
-        help="Where clients reach this server, for links to the portal, e.g."
-        " https://hooks.example.com. Default: the address that the request was sent to.",
+        help="Where clients reach this server, e.g. https://hooks.example.com: for links to the"
+        " portal, and no endpoint may have it. Default: the address that the request was sent to.",
     ),
     setting(
         "--trusted-proxy",
@@ -87,6 +88,7 @@ front_options = option_group(
 @db_option(default=FILE)
 @wire_options
 @quota_options
+@size_options
 @front_options
 @dispatch_options
 @serving
@@ -103,15 +105,13 @@ async def serve(
 
     On a database without API keys, it creates the first one and shows it.
     """
-    from tarry.service.build import without_password  # noqa: PLC0415  it needs the extra
-
     signals = watch_stop_signals()
     settings["limits"] = dispatch_limits(in_flight=in_flight, lease=lease, grace=grace)
-    async with _fronting(db, listen, signals, settings) as (hooks, front):
+    async with _fronting(db, listen, signals, settings) as (hooks, front, shown):
         async with hooks.dispatching() as dispatcher:
             signals.end_of_start()
             async with front as url:
-                click.echo(f"ready: {url}, delivering from {without_password(db)}", err=True)
+                click.echo(f"ready: {url}, delivering from {shown}", err=True)
                 await _say_more(hooks, url, settings["api_key"])
                 signals.on_second_signal(dispatcher.hurry)
                 with seldom_collected():
@@ -128,6 +128,7 @@ async def serve(
 @db_option(required=True)
 @wire_options
 @quota_options
+@size_options
 @front_options
 @serving
 async def api(
@@ -140,12 +141,10 @@ async def api(
 
     On PostgreSQL you can run any number of both.
     """
-    from tarry.service.build import without_password  # noqa: PLC0415  it needs the extra
-
     signals = watch_stop_signals()
-    async with _fronting(db, listen, signals, settings) as (hooks, front), front as url:
+    async with _fronting(db, listen, signals, settings) as (hooks, front, shown), front as url:
         signals.end_of_start()
-        click.echo(f"ready: {url}, accepting into {without_password(db)}", err=True)
+        click.echo(f"ready: {url}, accepting into {shown}", err=True)
         await _say_more(hooks, url, settings["api_key"])
         with seldom_collected():
             await hooks.until(signals.stop)
@@ -155,23 +154,31 @@ async def api(
 @asynccontextmanager
 async def _fronting(
     db: str, listen: str, signals: StopSignals, settings: dict[str, Any]
-) -> AsyncIterator[tuple[Any, Any]]:
-    """Open the database, and yield it with the HTTP server, which the caller then enters."""
-    from tarry.service import open_hooks  # noqa: PLC0415  likewise
-    from tarry.service.api.open import make_api  # noqa: PLC0415  it needs the extra
-    from tarry.service.api.server import read_address  # noqa: PLC0415  likewise
-    from tarry.service.api.server import serving as serving_http  # noqa: PLC0415  likewise
+) -> AsyncIterator[tuple[Any, Any, str]]:
+    """Open the database, and yield it with the HTTP server, which the caller then enters.
+
+    The third value is the database's URL as it may be shown.
+    """
+    from tarry.service import Sizes, open_hooks  # noqa: PLC0415  it needs the extra
+    from tarry.service.api import open as composition  # noqa: PLC0415  likewise
+    from tarry.service.api import server  # noqa: PLC0415  likewise
+    from tarry.service.build import without_password  # noqa: PLC0415  likewise
 
     rest = dict(settings)
+    rest["sizes"] = Sizes(
+        endpoints=rest.pop("most_endpoints"),
+        metadata=rest.pop("most_metadata"),
+        filters=rest.pop("most_filters"),
+    )
     api_key, key_rate = rest.pop("api_key"), rest.pop("key_rate")
     metrics_key = rest.pop("metrics_key")
     public_url, trusted_proxies = rest.pop("public_url"), rest.pop("trusted_proxy")
     for name, key in (("api-key", api_key), ("metrics-key", metrics_key)):
         if key is not None and not fits_a_header(key):
             raise SettingsError(name, "...", "a secret of printable ASCII characters")
-    _, port = read_address(listen)
-    async with open_hooks(db, own=(listen,) if port else (), **rest) as hooks:
-        answering = await make_api(
+    own = server.own_of(listen, public_url)
+    async with open_hooks(db, own=own, **rest) as hooks:
+        answering = await composition.make_api(
             hooks,
             api_key,
             key_rate=key_rate,
@@ -179,7 +186,7 @@ async def _fronting(
             public_url=public_url,
             trusted_proxies=trusted_proxies,
         )
-        yield hooks, serving_http(answering, listen, signals.hurry)
+        yield hooks, server.serving(answering, listen, signals.hurry), without_password(db)
 
 
 async def _say_more(hooks: "Hooks", url: str, api_key: str | None) -> None:

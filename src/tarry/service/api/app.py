@@ -39,6 +39,13 @@ log = logging.getLogger("tarry.service")
 PREFIX = "/api/v1/"
 BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 """Statuses whose responses have no `Content-Length`, not even 0."""
+SIGNATURES = frozenset({b"webhook-signature", b"svix-signature"})
+"""Headers that only deliveries have. Otherwise an endpoint could point at an operation of this
+service, with a key in its headers, so that each delivery causes the next one."""
+_DELIVERY = (
+    "a webhook delivery is no API request: remove the headers webhook-signature and svix-signature,"
+    " or set another endpoint URL"
+)
 LOG_INTERVAL = 60.0
 """A lasting failure of the database is logged at most once in this many seconds."""
 
@@ -193,6 +200,8 @@ class Api:
     async def _answer_operation(self, match: Match, request: Request, receive: Receive) -> Answer:
         """Check the request's key, its rate and the body's size, then carry the operation out."""
         operation, caller = match.operation, _NOBODY
+        if not SIGNATURES.isdisjoint(request.headers):
+            return problem(403, "delivery_refused", _DELIVERY)
         if operation.needs is not Need.NOTHING:
             known_caller = await self._access.caller(request.headers.get(b"authorization", b""))
             if known_caller is None:
@@ -240,7 +249,7 @@ class Api:
             return await call_handler(None)
         path = f"{request.path}?{request.query.decode('latin-1')}"
         seals = self._hooks.seals if operation.sealed else None
-        return await self._idempotency.answer(
+        return await self._idempotency.about(_application_of(caller, match)).answer(
             caller.environment,
             _claim_key(caller, path, key),
             fingerprint(path, body),
@@ -299,6 +308,14 @@ def _claim_key(caller: Caller, path: str, key: str) -> str:
     """
     origin = f"{'' if caller.application is None else caller.key} {path}".encode()
     return f"{blake2b(origin, digest_size=16).hexdigest()} {key}"
+
+
+def _application_of(caller: Caller, match: Match) -> str | None:
+    """Return a name of the application that a request is about, unique in all environments."""
+    if caller.application is not None:
+        return caller.application
+    name = match.names.get("app_id")
+    return None if name is None else f"{caller.environment} {name}"
 
 
 def _encoded(answer: object, operation: Operation) -> Answer:

@@ -10,6 +10,7 @@ import uvicorn
 
 from tarry.errors import SettingsError
 from tarry.service.api.http.connection import Connection
+from tarry.service.wire.own_address import own_addresses
 
 BACKLOG = 2048
 """The most connections that wait to be accepted."""
@@ -31,6 +32,11 @@ def read_address(text: str) -> tuple[str, int]:
     if not is_host or not port.isdecimal() or int(port) > 65_535:  # noqa: PLR2004  TCP's own
         raise SettingsError("listen", text, "HOST:PORT, for example 127.0.0.1:8400")
     return host.strip("[]"), int(port)
+
+
+def own_of(listen: str, public_url: str | None = None) -> tuple[str, ...]:
+    """Return the addresses of a server that listens there, which its service must not call."""
+    return own_addresses(*read_address(listen), public_url)
 
 
 def bound(listen: str) -> socket.socket:

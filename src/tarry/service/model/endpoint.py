@@ -65,7 +65,7 @@ class Endpoint(Struct, frozen=True, kw_only=True, gc=False):  # it holds only va
     def stand(self, standing: Standing, at: float) -> "Endpoint":
         """Return the endpoint with a standing that starts at `at`; a parking starts or ends then.
 
-        A deleted endpoint stays deleted, and no longer has its secrets and headers.
+        A deleted endpoint stays deleted, and no longer has its secrets, headers and metadata.
         """
         if self.standing is Standing.DELETED:
             return self
@@ -78,7 +78,9 @@ class Endpoint(Struct, frozen=True, kw_only=True, gc=False):  # it holds only va
             )
         changed = replace(self, standing=standing, parked=parked, updated_at=at)
         return (
-            replace(changed, secrets=(), headers=None) if standing is Standing.DELETED else changed
+            replace(changed, secrets=(), headers=None, metadata={})
+            if standing is Standing.DELETED
+            else changed
         )
 
     def following(self, stored: "Endpoint") -> "Endpoint":
@@ -95,11 +97,7 @@ class Endpoint(Struct, frozen=True, kw_only=True, gc=False):  # it holds only va
 
     def wants(self, event_type: str, channels: tuple[str, ...]) -> bool:
         """Return whether a message of this type and these channels goes to this endpoint."""
-        if self.event_types is not None and event_type not in self.event_types:
-            return False
-        if self.channels is None:
-            return True
-        return not set(self.channels).isdisjoint(channels)
+        return chooses(self.event_types, self.channels, event_type, channels)
 
     def age(self, accepted_at: float, now: float) -> float:
         """Return the age of a delivery; time in which the endpoint was parked does not count."""
@@ -108,3 +106,15 @@ class Endpoint(Struct, frozen=True, kw_only=True, gc=False):  # it holds only va
             for since, until in self.parked
         )
         return max(0.0, now - accepted_at - parked)
+
+
+def chooses(
+    types_filter: tuple[str, ...] | None,
+    channels_filter: tuple[str, ...] | None,
+    event_type: str,
+    channels: tuple[str, ...],
+) -> bool:
+    """Return whether an endpoint's filters choose a message of this type and these channels."""
+    if types_filter is not None and event_type not in types_filter:
+        return False
+    return channels_filter is None or not set(channels_filter).isdisjoint(channels)

@@ -88,12 +88,14 @@ class RecordsByKind(ABC):
             case _:
                 assert_never(record)
 
-    async def put(self, record: Put, *, noting: Noting | None = None) -> Put:
+    async def put(
+        self, record: Put, *, noting: Noting | None = None, most: int | None = None
+    ) -> Put:
         """Create a record or replace it."""
         which: Environment | Application | Endpoint | PolicyVersion = record
         match which:
             case Endpoint():
-                return cast("Put", await self._put_endpoint(which, noting=noting))
+                return cast("Put", await self._put_endpoint(which, noting=noting, most=most))
             case Environment():
                 await self._put_environment(which)
             case Application():
@@ -345,7 +347,7 @@ class RecordsByKind(ABC):
 
     @abstractmethod
     async def _put_endpoint(
-        self, endpoint: Endpoint, *, noting: Noting | None = None
+        self, endpoint: Endpoint, *, noting: Noting | None = None, most: int | None = None
     ) -> Endpoint: ...
 
     @abstractmethod

@@ -295,8 +295,13 @@ class Records(Protocol):
     async def create(self, record: NewRecord) -> None:
         """Add a new record; Conflict if it exists."""
 
-    async def put(self, record: Put, *, noting: Noting | None = None) -> Put:
+    async def put(
+        self, record: Put, *, noting: Noting | None = None, most: int | None = None
+    ) -> Put:
         """Create a record or replace it; return it as it is stored.
+
+        With `most`, a new endpoint is refused with TooManyEndpoints if its application has that
+        many already, without deleted ones. This also holds if several are created at a time.
 
         The notices that `noting` returns for a change of an endpoint are saved in the same commit;
         notices that were sent already stay marked as sent. No other kind has notices.

@@ -28,6 +28,7 @@ from msgspec import Struct
 
 from tarry.errors import EgressRefused, SettingsError
 from tarry.service.wire.exchange import Target
+from tarry.service.wire.own_address import WILDCARDS, is_on_this_machine
 from tarry.service.wire.sign import check_headers
 
 # --- URLs ---------------------------------------------------------------------------------------
@@ -260,6 +261,8 @@ class Egress(Struct, frozen=True):
     ports: tuple[range, ...]
     own: frozenset[tuple[str, int]]
     """Where this service itself listens: it never calls itself, even in allowed networks."""
+    own_ports: frozenset[int] = frozenset()
+    """The ports that it listens on at all addresses of this machine."""
 
     @classmethod
     def of(
@@ -268,12 +271,15 @@ class Egress(Struct, frozen=True):
         """Read the operator's settings.
 
         `networks` are like `10.0.0.0/8` or a single address, `ports` like `80, 443, 8000-8999`,
-        `own` like `hooks.example.com:443` or `[::1]:8400`.
+        `own` like `hooks.example.com:443` or `[::1]:8400`; `0.0.0.0:8400` means all addresses of
+        this machine.
         """
+        places = frozenset(map(_own, own))
         return cls(
             tuple(map(_network, networks)),
             tuple(map(_ports, ports.split(","))),
-            frozenset(map(_own, own)),
+            places,
+            frozenset(port for host, port in places if host in WILDCARDS),
         )
 
     def target(
@@ -315,6 +321,10 @@ class Egress(Struct, frozen=True):
             return NO_ADDRESS
         if (str(address), port) in self.own:
             return ITSELF
+        if port in self.own_ports and is_on_this_machine(address):
+            return ITSELF
+        if address.is_unspecified and any(port == own for _, own in self.own):
+            return ITSELF  # the kernel connects to the loopback
         return None if self._is_allowed(address) else rule_against(address)
 
     def _is_allowed(self, address: Address) -> bool:

@@ -1,9 +1,11 @@
 """Endpoints: they are saved, changed from their stored state, and deleted permanently."""
 
+import asyncio
+
 import pytest
 from msgspec.structs import replace
 
-from tarry.errors import Conflict, NotFound, SettingsError
+from tarry.errors import Conflict, NotFound, SettingsError, TooManyEndpoints
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint, Secret, Standing
 from tarry.service.model.lane import Change, Known, LaneRow, first_version
@@ -30,6 +32,35 @@ from tarry.testing.store_contract.topic import Topic
 
 class EndpointsContract(Topic):
     """Endpoints and their lanes."""
+
+    async def test_an_application_has_at_most_as_many_endpoints_as_it_may(
+        self, scene: Scene
+    ) -> None:
+        store, name = scene.store, scene.application.id
+        second = await store.put(an_endpoint(scene.application), most=2)
+        with pytest.raises(TooManyEndpoints) as caught:
+            await store.put(an_endpoint(scene.application), most=2)
+        assert (caught.value.application, caught.value.allowed) == (name, 2)
+        page = await store.page(Endpoints(name), Cut(limit=10))
+        assert [stored.id for stored in page.entries] == sorted([scene.endpoint.id, second.id])
+        await store.put(replace(second, description="changed"), most=2)  # it is not new
+        await store.put(an_endpoint(scene.application))  # without a limit
+        await scene.delete_endpoint()
+        await scene.delete_endpoint(second)
+        await store.put(an_endpoint(scene.application), most=2)
+        other = an_application()
+        await store.put(other)
+        await store.put(an_endpoint(other), most=1)
+
+    async def test_endpoints_created_at_a_time_are_counted_one_after_another(
+        self, scene: Scene
+    ) -> None:
+        puts = (scene.store.put(an_endpoint(scene.application), most=4) for _ in range(10))
+        answers = await asyncio.gather(*puts, return_exceptions=True)
+        refused = [answer for answer in answers if isinstance(answer, TooManyEndpoints)]
+        assert len(refused) == 7
+        page = await scene.store.page(Endpoints(scene.application.id), Cut(limit=20))
+        assert len(page.entries) == 4
 
     async def test_an_endpoint_is_kept_as_it_was_put(self, scene: Scene) -> None:
         complete = an_endpoint(

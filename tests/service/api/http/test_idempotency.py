@@ -4,6 +4,7 @@ import pytest
 
 from tarry.errors import Conflict, StoreUnavailable
 from tarry.service.api.http.idempotency import CLAIMED_FOR, Idempotency
+from tarry.service.api.http.kept_answers import MOST_ANSWER
 from tarry.service.api.http.problem import Answer, json_answer
 from tarry.service.hooks import Hooks
 from tarry.service.model.claim import Claim, ClaimEnd
@@ -130,3 +131,25 @@ async def test_whoever_died_over_it_is_replaced_with_the_first_time_kept(hooks: 
     now += CLAIMED_FOR + 1
     await idempotency.answer(ENVIRONMENT, "k", b"f", work)
     assert work.claims[0].at == 1_000.0
+
+
+async def test_an_answer_that_is_too_large_is_not_kept_and_its_request_not_repeated(
+    hooks: Hooks,
+) -> None:
+    done = list[Claim]()
+
+    async def work(claim: Claim) -> Answer:
+        done.append(claim)
+        return json_answer(201, "x" * MOST_ANSWER)
+
+    idempotency = Idempotency(hooks.store)
+    for seals in (None, hooks.seals):
+        done.clear()
+        key = f"k{seals is None}"
+        assert (await idempotency.answer(ENVIRONMENT, key, b"f", work, seals=seals))[0] == 201
+        status, _, body = await idempotency.answer(ENVIRONMENT, key, b"f", work, seals=seals)
+        assert (status, len(done)) == (409, 1)
+        assert b"answer_not_kept" in body
+        assert b"answered with 201" in body
+        stored = await hooks.store.claim(done[0], now=done[0].at)
+        assert len(stored.body) < 500

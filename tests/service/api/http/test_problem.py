@@ -14,6 +14,7 @@ from tarry.errors import (
     StoreError,
     StoreUnavailable,
     TarryError,
+    TooManyEndpoints,
     TooManyReplays,
 )
 from tarry.service.api.http.problem import (
@@ -34,6 +35,7 @@ from tarry.service.api.http.problem import (
         (BacklogFull("app_1", 10), 429, "backlog_full"),
         (DiskNearlyFull("app_1", 10, 20), 429, "disk_nearly_full"),
         (TooManyReplays("ep_1", 10), 429, "too_many_replays"),
+        (TooManyEndpoints("app_1", 10), 400, "limit_reached"),
     ],
 )
 def test_what_the_sender_can_mend_is_told_in_words(

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from tarry.core.backoff import Exponential
 from tarry.errors import Conflict, StoreError, TarryError
-from tarry.service.api.http.problem import Answer
+from tarry.service.api.http.kept_answers import KeptAnswers
+from tarry.service.api.http.problem import Answer, problem
 from tarry.service.model.claim import Claim, ClaimEnd
 from tarry.service.store.contract import Admission
 from tarry.service.wire.seal import Place, Seals
@@ -31,8 +32,22 @@ class Idempotency:
         *,
         now: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        kept: KeptAnswers | None = None,
+        application: str | None = None,
     ) -> None:
         self._admission, self._now, self._sleep = admission, now, sleep
+        self._kept = kept or KeptAnswers(now)
+        self._application = application
+
+    def about(self, application: str | None) -> "Idempotency":
+        """Return a copy that counts the responses it stores as those of an application."""
+        return Idempotency(
+            self._admission,
+            now=self._now,
+            sleep=self._sleep,
+            kept=self._kept,
+            application=application,
+        )
 
     async def answer(
         self,
@@ -48,8 +63,9 @@ class Idempotency:
         Only successful responses are stored. After a refusal the claim is released, and the key is
         free again. After any other failure it is unknown how far `work` came. Then the claim is
         kept but lapses, and the next request with this key executes the same work with the same
-        ids. With `seals`, responses are stored sealed. Conflict if the key was used for a different
-        request.
+        ids. A response that is too large, or one too many for its application, is not stored: a
+        repeated request then gets a 409 that says so. With `seals`, responses are stored sealed.
+        Conflict if the key was used for a different request.
         """
         claim = await self._claimed(environment, key, fingerprint)
         place = Place(environment, key, "answer")
@@ -61,9 +77,12 @@ class Idempotency:
             answer = await work(claim)
             status, _, body = answer
             if status < HTTPStatus.MULTIPLE_CHOICES:
-                stored = body if seals is None else seals.seal(body, place)
+                kept_status, kept = status, body
+                if body and not self._kept.add(self._application, len(body)):
+                    kept_status, _, kept = _not_kept(status)
+                stored = kept if seals is None else seals.seal(kept, place)
                 await self._admission.end_claim(
-                    replace(claim, status=status, body=stored), ClaimEnd.ANSWERED
+                    replace(claim, status=kept_status, body=stored), ClaimEnd.ANSWERED
                 )
             else:
                 await self._admission.end_claim(claim, ClaimEnd.RELEASED)
@@ -100,3 +119,12 @@ class Idempotency:
                 return claim
             checks += 1
             await self._sleep(RESPONSE_CHECKS.curve(checks))
+
+
+def _not_kept(status: int) -> Answer:
+    """Return the response to a repeated request whose first response was not stored."""
+    detail = (
+        f"this request was carried out before and answered with {status}; its answer was not kept,"
+        " because it was too large or there were too many: read the object instead"
+    )
+    return problem(HTTPStatus.CONFLICT, "answer_not_kept", detail)

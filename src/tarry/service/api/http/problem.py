@@ -15,6 +15,7 @@ from tarry.errors import (
     SettingsError,
     StoreUnavailable,
     TarryError,
+    TooManyEndpoints,
     TooManyReplays,
 )
 
@@ -23,8 +24,11 @@ Answer = tuple[int, dict[str, str], bytes]
 
 _JSON = {"content-type": "application/json"}
 INTERNAL_ERROR = 500
+LIMIT_REACHED = "limit_reached"
+"""The code of a 400 about something of which there are as many as allowed."""
 _STATUSES: tuple[tuple[type[TarryError], int, str], ...] = (
     (Conflict, 409, "conflict"),
+    (TooManyEndpoints, 400, LIMIT_REACHED),
     (DiskNearlyFull, 429, "disk_nearly_full"),
     (BacklogFull, 429, "backlog_full"),
     (TooManyReplays, 429, "too_many_replays"),

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from tarry.errors import Conflict, NotFound
+from tarry.errors import Conflict, NotFound, TooManyEndpoints
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow, Noting
@@ -62,7 +62,9 @@ class MemoryCatalogue(RecordsByKind):
         """Return the application with this id or uid."""
         return _find("application", known_as, self._applications(environment))
 
-    async def _put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
+    async def _put_endpoint(
+        self, endpoint: Endpoint, *, noting: Noting | None = None, most: int | None = None
+    ) -> Endpoint:
         """Create or replace an endpoint; a new endpoint gets a lane."""
         self._data.application(endpoint.application)
         lane = self._data.lane_of(endpoint.id)
@@ -70,6 +72,8 @@ class MemoryCatalogue(RecordsByKind):
             return await self._change_endpoint(
                 lane.endpoint.application, endpoint.id, lambda _: endpoint, noting=noting
             )
+        if most is not None and len(self._endpoints(endpoint.application)) >= most:
+            raise TooManyEndpoints(endpoint.application, most)
         new = replace(endpoint, lane=len(self._data.lanes) + 1)
         self._check_endpoint(new)
         self._save_notices(noting, None, new)

@@ -51,7 +51,7 @@ async def test_a_message_goes_where_it_is_wanted(scene: Scene, tarry_url: str) -
     tenants = await Routes().tenants(connection, {scene.application.id})
     await connection.close()
     targets = tenants[scene.application.id].to(a_message(scene.application))
-    assert [route.endpoint for route in targets] == [scene.endpoint]
+    assert [route.endpoint.id for route in targets] == [scene.endpoint.id]
 
 
 async def test_no_more_is_remembered_than_fits(

@@ -119,6 +119,8 @@ async def patch(call: Call, body: ApplicationPatch) -> ApplicationOut:
     stored = await call.application()
     rate = body.throttle_rate if body.throttle_rate is not UNSET else body.rate_limit
     metadata = {} if body.metadata is None else body.metadata
+    if metadata is not UNSET:
+        call.hooks.settings.sizes.check_metadata(metadata)
     fields = {"name": body.name, "uid": body.uid, "rate": rate, "metadata": metadata}
     changes = {field: value for field, value in fields.items() if value is not UNSET}
     return application_out(await changed(call, stored, changes))
@@ -169,6 +171,7 @@ async def _store(call: Call, new: Application) -> Application:
 def new_application(call: Call, body: ApplicationIn) -> Application:
     """Return a new application with the fields of a request."""
     rate = body.throttle_rate or body.rate_limit
+    call.hooks.settings.sizes.check_metadata(body.metadata)
     return Application(
         id=call.new_id(ids.APPLICATION),
         environment=call.caller.environment,

@@ -45,7 +45,7 @@ async def list_endpoints(call: Call, query: EndpointQuery) -> Page[EndpointOut]:
     return await listed(call, await call.application(), query)
 
 
-@group.post(PATH, needs=Need.ENDPOINTS, status=CREATED)
+@group.post(PATH, needs=Need.ENDPOINTS, status=CREATED, fails=(400,))
 async def create(call: Call, body: EndpointIn) -> EndpointOut:
     """Create an endpoint: a URL that receives the application's messages."""
     application = await call.application()
@@ -59,7 +59,7 @@ async def get(call: Call) -> EndpointOut:
     return endpoint_out(await call.endpoint(await call.application()))
 
 
-@group.put(PATH + "/{endpoint_id}", needs=Need.ENDPOINTS, also=(CREATED,))
+@group.put(PATH + "/{endpoint_id}", needs=Need.ENDPOINTS, also=(CREATED,), fails=(400,))
 async def update(call: Call, body: EndpointUpdate) -> Reply[EndpointOut]:
     """Replace an endpoint's settings, or create it if it does not exist."""
     application = await call.application()

@@ -33,7 +33,7 @@ async def list_endpoints(call: Call, query: endpoints.EndpointQuery) -> Page[End
     return await endpoints.listed(call, _hidden(call), query)
 
 
-@group.post(LIST_PATH, needs=Need.ENDPOINTS, status=CREATED)
+@group.post(LIST_PATH, needs=Need.ENDPOINTS, status=CREATED, fails=(400,))
 async def create(call: Call, body: EndpointIn) -> EndpointOut:
     """Create an endpoint: a URL that receives operational webhooks."""
     body.channels = None  # notices have no channels
@@ -46,7 +46,7 @@ async def get(call: Call) -> EndpointOut:
     return endpoint_out(await call.endpoint(_hidden(call)))
 
 
-@group.put(PATH, needs=Need.ENDPOINTS, also=(CREATED,))
+@group.put(PATH, needs=Need.ENDPOINTS, also=(CREATED,), fails=(400,))
 async def update(call: Call, body: EndpointUpdate) -> Reply[EndpointOut]:
     """Replace an endpoint's settings, or create it if it does not exist."""
     body.channels = None

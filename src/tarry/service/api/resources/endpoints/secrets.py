@@ -8,7 +8,7 @@ from tarry.errors import SettingsError
 from tarry.receive.keys import PRIVATE, SHARED
 from tarry.service.api.http.access import Need
 from tarry.service.api.http.operation import Group
-from tarry.service.api.http.problem import BadRequest, Invalid
+from tarry.service.api.http.problem import LIMIT_REACHED, BadRequest, Invalid
 from tarry.service.api.resources.call import Call
 from tarry.service.api.resources.endpoints.bodies import SecretText
 from tarry.service.api.resources.endpoints.change_notices import hooks_with_notices
@@ -59,7 +59,7 @@ async def rotated(call: Call, application: Application, body: RotateIn) -> Secre
     except SettingsError as error:
         if error.field == OLD_SECRETS:
             detail = f"there are {error.value} secrets; there may be {error.wanted}"
-            raise BadRequest("limit_reached", detail) from error
+            raise BadRequest(LIMIT_REACHED, detail) from error
         raise Invalid(["body", "key"], str(error)) from error
     return shown(call, changed)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import asyncpg  # type: ignore[import-untyped]  # it ships no types
 from msgspec.structs import replace
 
-from tarry.errors import Conflict, NotFound
+from tarry.errors import Conflict, NotFound, TooManyEndpoints
 from tarry.service.failpoints import hit
 from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
@@ -88,7 +88,9 @@ class PostgresCatalogue(RecordsByKind, Part):
             raise NotFound("application", known_as)
         return rows.application(application_rows[0])
 
-    async def _put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
+    async def _put_endpoint(
+        self, endpoint: Endpoint, *, noting: Noting | None = None, most: int | None = None
+    ) -> Endpoint:
         """Create or replace an endpoint; a new endpoint gets a lane."""
         application = endpoint.application
 
@@ -100,6 +102,7 @@ class PostgresCatalogue(RecordsByKind, Part):
             if stored is not None:
                 saved = await _change(connection, stored, lambda _: endpoint)
             else:
+                await _check_count(connection, application, most)
                 parameters = (application, shard_of(application), first_version(endpoint))
                 (lane_row,) = await connection.fetch(SQL["put_endpoint_lane"], *parameters)
                 saved = await _save(connection, replace(endpoint, lane=lane_row["lane"]))
@@ -227,6 +230,15 @@ async def _save_application(connection: Connection, application: Application) ->
     lane_rows = await connection.fetch(SQL["put_application_lanes"], application.id)
     await wake(connection, [row["number"] for row in lane_rows])
     hit("application.before")
+
+
+async def _check_count(connection: Connection, application: str, most: int | None) -> None:
+    """Raise TooManyEndpoints if an application has `most` endpoints already."""
+    if most is None:
+        return
+    (row,) = await connection.fetch(SQL["put_endpoint_count"], application)
+    if row["count"] >= most:
+        raise TooManyEndpoints(application, most)
 
 
 async def _stored(connection: Connection, application: str, endpoint: str) -> Endpoint:

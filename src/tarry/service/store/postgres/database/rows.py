@@ -14,6 +14,7 @@ from tarry.service.model.endpoint import Endpoint, Parking, Secret, Standing
 from tarry.service.model.lane import Due, Known, LaneRow, Notice, Stream
 from tarry.service.model.message import Message
 from tarry.service.model.replay import ReplayFilter
+from tarry.service.model.subscriber import Subscriber
 from tarry.service.model.task import Task, Work
 from tarry.service.model.text import MOST_SHOWN, mend
 
@@ -62,6 +63,17 @@ def endpoint(row: Row) -> Endpoint:
         metadata=_metadata.decode(row["metadata"]),
         standing=Standing(row["standing"]),
         parked=_parked.decode(row["parked"]),
+    )
+
+
+def subscriber(row: Row) -> Subscriber:
+    """Return the subscriber of a row."""
+    return _build(
+        Subscriber,
+        row,
+        event_types=_words(row["event_types"]),
+        channels=_words(row["channels"]),
+        standing=Standing(row["standing"]),
     )
 
 

@@ -57,7 +57,7 @@ async def _save(connection: Connection, accepted: Sequence[Routed]) -> None:
             seqs[lane] += 1
             new_seqs.append(seqs[lane])
             deliveries.append((lane, seqs[lane], *_start(new.message, route.endpoint.standing)))
-            skipped[lane] += route.endpoint.standing is Standing.DISABLED
+            skipped[lane] += route.endpoint.skips
         messages.append((*astuple(new.message), new.key, lanes, new_seqs))
     await insert_many(connection, "add_messages", "message", MESSAGE, messages)
     await insert_many(connection, "add_deliveries", "delivery", DELIVERY, deliveries)
@@ -74,7 +74,7 @@ async def _take_numbers(
     if not route_of_lane:
         return {}, []
     added = Counter(route.endpoint.lane for _, routes in accepted for route in routes)
-    live = [route_of_lane[lane].endpoint.standing is not Standing.DISABLED for lane in added]
+    live = [not route_of_lane[lane].endpoint.skips for lane in added]
     lane_rows = await connection.fetch(SQL["add_lanes"], list(added), list(added.values()), live)
     versions = {row["number"]: row["version"] for row in lane_rows}
     if any(versions.get(lane) != route.version for lane, route in route_of_lane.items()):
@@ -84,7 +84,7 @@ async def _take_numbers(
         for new, routes in accepted
         if new.message.is_scheduled
         for route in routes
-        if route.endpoint.standing is not Standing.DISABLED
+        if not route.endpoint.skips
     }
     woken = [row["number"] for row in lane_rows if row["woken"] or row["number"] in scheduled]
     return {row["number"]: row["added"] for row in lane_rows}, woken

@@ -6,7 +6,6 @@ If another open transaction uses the same key or event id, this one waits for it
 from collections.abc import Iterator, Sequence
 
 from tarry.errors import BacklogFull, Conflict, NotFound
-from tarry.service.model.endpoint import Standing
 from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.faults import Stale
@@ -199,9 +198,7 @@ class _Decision:
             if self._limited and tenant.waiting >= most_waiting:
                 return BacklogFull(message.application, most_waiting)
             routes = tenant.to(message, new.only)
-            tenant.waiting += sum(
-                route.endpoint.standing is not Standing.DISABLED for route in routes
-            )
+            tenant.waiting += sum(not route.endpoint.skips for route in routes)
         return Accepted(message)
 
     async def _give_back(self) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.message import Message
+from tarry.service.model.subscriber import Subscriber
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.queries import SQL
@@ -21,7 +21,7 @@ call does not find them changed again and again."""
 class Route(Struct, frozen=True):
     """An endpoint as it was at this version of its lane."""
 
-    endpoint: Endpoint
+    endpoint: Subscriber
     version: int
 
 
@@ -96,7 +96,7 @@ class Routes:
         if not versions:
             return routes
         for row in await connection.fetch(SQL["add_endpoints"], list(versions)):
-            routes[row["application"]].append(Route(rows.endpoint(row), row["version"]))
+            routes[row["application"]].append(Route(rows.subscriber(row), row["version"]))
         if len(self._cache) > MOST_CACHED:
             self._cache.clear()
         for application, routes_of_application in routes.items():

@@ -15,7 +15,7 @@ SELECT id FROM tarry.application WHERE id = ANY($1::text[]) ORDER BY id FOR SHAR
 
 -- name: add_endpoints
 -- The endpoints that messages of these applications go to, with the versions of their lanes.
-SELECT e.*, l.version
+SELECT e.application, e.id, e.lane, e.standing, e.event_types, e.channels, l.version
   FROM tarry.endpoint AS e JOIN tarry.lane AS l ON l.number = e.lane
  WHERE e.application = ANY($1::text[]) AND e.standing <> 'deleted';
 

@@ -74,6 +74,11 @@ UPDATE tarry.application SET version = version + 1
  WHERE id = $1 AND deleted_at IS NULL
 RETURNING id;
 
+-- name: put_endpoint_count
+-- How many endpoints an application has that are not deleted. The application's row is locked by
+-- then, so that nobody else adds one before the commit.
+SELECT count(*) FROM tarry.endpoint WHERE application = $1 AND standing <> 'deleted';
+
 -- name: put_endpoint_known
 -- The endpoint as it is stored, locked until the commit.
 SELECT * FROM tarry.endpoint WHERE id = $1 FOR UPDATE;

@@ -7,7 +7,7 @@ import apsw
 from msgspec import json
 from msgspec.structs import replace
 
-from tarry.errors import Conflict, NotFound
+from tarry.errors import Conflict, NotFound, TooManyEndpoints
 from tarry.service.failpoints import hit
 from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
@@ -90,7 +90,9 @@ class SqliteCatalogue(RecordsByKind):
             raise NotFound("application", known_as)
         return applications[0]
 
-    async def _put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
+    async def _put_endpoint(
+        self, endpoint: Endpoint, *, noting: Noting | None = None, most: int | None = None
+    ) -> Endpoint:
         """Create or replace an endpoint; a new endpoint gets a lane."""
 
         def create_or_change(session: Session) -> Endpoint:
@@ -100,6 +102,7 @@ class SqliteCatalogue(RecordsByKind):
                 raise NotFound("application", endpoint.application)
             stored = stored_endpoint(session, endpoint.id)
             if stored is None:
+                _check_count(session, endpoint.application, most)
                 lane = _new_lane(session, endpoint)
                 saved = keep_endpoint(session, replace(endpoint, lane=lane))
             else:
@@ -224,6 +227,14 @@ class SqliteCatalogue(RecordsByKind):
         return await self._threads.browse(
             lambda db: [decoder.decode(text) for (text,) in db.execute(SQL[query], bounds)]
         )
+
+
+def _check_count(session: Session, application: str, most: int | None) -> None:
+    """Raise TooManyEndpoints if an application has `most` endpoints already."""
+    if most is None:
+        return
+    if session.db.execute(SQL["put_endpoint_count"], (application,)).get >= most:
+        raise TooManyEndpoints(application, most)
 
 
 def _stored_endpoint(session: Session, application: str, endpoint: str) -> Endpoint:

@@ -11,12 +11,12 @@ from pathlib import Path
 from msgspec import Struct, json
 
 from tarry.errors import StoreUnavailable
-from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Lease
 from tarry.service.model.message import Message
+from tarry.service.model.subscriber import Subscriber
 from tarry.service.store.sqlite.database.connection import connect
 from tarry.service.store.sqlite.database.disk import Log, Room
-from tarry.service.store.sqlite.database.rows import ENDPOINT, array, write_rows
+from tarry.service.store.sqlite.database.rows import array, write_rows
 from tarry.service.store.sqlite.migrate import schema
 from tarry.service.store.sqlite.queries import SQL
 
@@ -26,6 +26,8 @@ MOST_KINDS = 100
 """Kinds of messages whose lanes an audience remembers; with more, it forgets them all."""
 
 _APPLICATIONS = json.Decoder(list[tuple[str, str, int | None, int]])
+_SUBSCRIBER = json.Decoder(Subscriber)
+"""It skips the other fields of a stored endpoint."""
 _LANES = json.Decoder(list[tuple[int, int, int]])
 _EPOCHS = json.Decoder(dict[int, int])
 
@@ -36,7 +38,7 @@ Goal = tuple[int, bool]
 class Audience:
     """An application's endpoints at one version, and which of them want which messages."""
 
-    def __init__(self, version: int, endpoints: tuple[Endpoint, ...]) -> None:
+    def __init__(self, version: int, endpoints: tuple[Subscriber, ...]) -> None:
         self.version = version
         self._endpoints = endpoints
         self._goals_of_kind: dict[tuple[str, tuple[str, ...]], tuple[Goal, ...]] = {}
@@ -55,9 +57,9 @@ class Audience:
         return goals
 
 
-def _goal(endpoint: Endpoint) -> Goal:
+def _goal(endpoint: Subscriber) -> Goal:
     """Return an endpoint's lane, and whether its deliveries are skipped."""
-    return endpoint.lane, endpoint.standing is Standing.DISABLED
+    return endpoint.lane, endpoint.skips
 
 
 class Tenant(Struct, frozen=True):
@@ -125,7 +127,7 @@ class Session:
         audience = self._audiences.get(application)
         if audience is None or audience.version != version:
             documents = self.db.execute(SQL["add_endpoints"], (application,))
-            audience = Audience(version, tuple(ENDPOINT.decode(text) for (text,) in documents))
+            audience = Audience(version, tuple(_SUBSCRIBER.decode(text) for (text,) in documents))
             if len(self._audiences) >= MOST_CACHED:
                 self._audiences.clear()
             self._audiences[application] = audience

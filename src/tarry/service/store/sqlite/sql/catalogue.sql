@@ -67,6 +67,10 @@ SELECT document
 -- Whether there is such an application that is not hidden.
 SELECT 1 FROM application WHERE id = :application AND deleted_at IS NULL;
 
+-- name: put_endpoint_count
+-- How many endpoints an application has that are not deleted.
+SELECT count(*) FROM endpoint WHERE application = :application AND standing <> 'deleted';
+
 -- name: put_application_lanes
 -- The lanes of an application.
 SELECT lane FROM endpoint WHERE application = :application ORDER BY lane;

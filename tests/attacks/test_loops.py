@@ -1,0 +1,120 @@
+"""A tenant makes the service call itself, so that each delivery causes the next one.
+
+Measured with an endpoint that points at its own `resend`, with a key in its headers, on a service
+that may call the loopback: 150 requests a second before, without end. Now there is one delivery,
+which is refused, and its retries by the policy.
+"""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from ipaddress import IPv4Address
+
+import httpx
+import pytest
+
+from tarry.errors import EgressRefused
+from tarry.service import Hooks, open_hooks
+from tarry.service.api.open import make_api
+from tarry.service.api.server import serving
+from tarry.service.wire.egress import ITSELF, Egress
+from tarry.service.wire.own_address import own_addresses
+from tarry.service.wire.seal import generate_key
+from tests.plain_http import PLAIN
+
+pytestmark = pytest.mark.anyio
+KEY = "let-me-in"
+ANY = str(IPv4Address(0))
+"""The wildcard of IPv4."""
+SEALING = generate_key("one")
+LOOPBACK = ("127.0.0.0/8", "::1/128", "0.0.0.0/8", "::/128")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+async def hooks() -> AsyncIterator[Hooks]:
+    async with open_hooks("memory:", sealing_keys=SEALING, allow_network=LOOPBACK) as hooks:
+        yield hooks
+
+
+async def test_an_endpoint_that_resends_its_own_message_does_not_keep_itself_going(
+    hooks: Hooks,
+) -> None:
+    async with serving(await make_api(hooks, KEY), "127.0.0.1:0") as url, hooks.dispatching():
+        headers = {"authorization": f"Bearer {KEY}"}
+        shop = await hooks.application("shop")
+        base = f"{url}/api/v1/app/shop"
+        async with httpx.AsyncClient(base_url=base, headers=headers, **PLAIN) as client:
+            endpoint = await hooks.add_endpoint(shop, "https://example.com", headers=headers)
+            sent = await hooks.send(shop, "a", {})
+            loop = f"{base}/msg/{sent.message.id}/endpoint/{endpoint.id}/resend"
+            await hooks.change_endpoint(endpoint, url=loop)
+            await client.post(loop.removeprefix(base))
+            await asyncio.sleep(2)
+            attempts = await hooks.attempts(sent.message)
+            assert 1 <= len(attempts) <= 3
+            assert {attempt.status for attempt in attempts if attempt.status} == {403}
+
+
+@pytest.mark.parametrize("name", ["webhook-signature", "svix-signature", "Webhook-Signature"])
+async def test_a_delivery_is_no_request_to_the_api(hooks: Hooks, name: str) -> None:
+    async with serving(await make_api(hooks, KEY), "127.0.0.1:0") as url:
+        headers = {"authorization": f"Bearer {KEY}", name: "v1,x"}
+        async with httpx.AsyncClient(base_url=url, headers=headers, **PLAIN) as client:
+            for method, path in (
+                ("POST", "/api/v1/app"),
+                ("GET", "/api/v1/app"),
+                ("POST", "/api/v1/app/shop/msg"),
+                ("POST", "/api/v1/health"),
+            ):
+                answer = await client.request(method, path, json={"name": "x"})
+                if answer.status_code != 405:
+                    code = answer.json()["code"]
+                    assert (answer.status_code, code) == (403, "delivery_refused")
+            assert (await client.get("/healthz")).status_code == 200
+
+
+@pytest.mark.parametrize("host", [ANY, "::", "localhost"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:8400/",
+        "http://[::ffff:127.0.0.1]:8400/",
+        "http://localhost:8400/",
+        "http://[::1]:8400/",
+        "http://0.0.0.0:8400/",
+    ],
+)
+async def test_no_spelling_of_where_it_listens_may_be_called(host: str, url: str) -> None:
+    egress = Egress.of(LOOPBACK, own=own_addresses(host, 8400))
+    if "localhost" in url:  # the addresses of a name are checked when it is called
+        assert not egress.permits("127.0.0.1", 8400)
+        assert not egress.permits("::1", 8400)
+    else:
+        with pytest.raises(EgressRefused) as caught:
+            egress.target(url)
+        assert caught.value.rule == ITSELF
+
+
+async def test_a_wildcard_means_every_address_of_this_machine() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))
+        address = probe.getsockname()[0]
+    egress = Egress.of(["0.0.0.0/0"], own=own_addresses(ANY, 8400))
+    assert not egress.permits(address, 8400)
+    assert egress.permits(address, 8401)
+    assert egress.permits("198.51.100.7", 8400)
+
+
+async def test_the_public_url_may_not_be_called() -> None:
+    own = own_addresses("127.0.0.1", 8400, "https://hooks.example.com")
+    egress = Egress.of(own=own)
+    for url in ("https://hooks.example.com/x", "https://HOOKS.example.com.:443/"):
+        with pytest.raises(EgressRefused) as caught:
+            egress.target(url)
+        assert caught.value.rule == ITSELF
+    assert egress.target("https://other.example.com/").port == 443
