@@ -162,6 +162,7 @@ async def _fronting(
     from tarry.service import Sizes, open_hooks  # noqa: PLC0415  it needs the extra
     from tarry.service.api import open as composition  # noqa: PLC0415  likewise
     from tarry.service.api import server  # noqa: PLC0415  likewise
+    from tarry.service.api.http.public_address import PublicAddress  # noqa: PLC0415  likewise
     from tarry.service.build import without_password  # noqa: PLC0415  likewise
 
     rest = dict(settings)
@@ -172,7 +173,8 @@ async def _fronting(
     )
     api_key, key_rate = rest.pop("api_key"), rest.pop("key_rate")
     metrics_key = rest.pop("metrics_key")
-    public_url, trusted_proxies = rest.pop("public_url"), rest.pop("trusted_proxy")
+    public_url = rest.pop("public_url")
+    public_address = PublicAddress.of(public_url, rest.pop("trusted_proxy"))
     for name, key in (("api-key", api_key), ("metrics-key", metrics_key)):
         if key is not None and not fits_a_header(key):
             raise SettingsError(name, "...", "a secret of printable ASCII characters")
@@ -183,8 +185,7 @@ async def _fronting(
             api_key,
             key_rate=key_rate,
             metrics_key=metrics_key,
-            public_url=public_url,
-            trusted_proxies=trusted_proxies,
+            public_address=public_address,
         )
         yield hooks, server.serving(answering, listen, signals.hurry), without_password(db)
 
