@@ -11,6 +11,7 @@ from tarry.core.decide import decide
 from tarry.core.jitter import Decorrelated, Equal, Full, NoJitter, Percent, Smooth
 from tarry.core.outcome import Again, Done, Failure, GiveUp, Kind, Pending, Success, Why
 from tarry.core.policy import RetryAfter, Statuses
+from tarry.core.probe_rule import ProbeRule
 from tarry.core.progress import Progress
 from tarry.errors import (
     AttemptTimedOut,
@@ -51,6 +52,7 @@ __all__ = [
     "Policy",
     "PolicyError",
     "PolicyFormatError",
+    "ProbeRule",
     "Progress",
     "Quota",
     "Ratio",

@@ -8,6 +8,7 @@
 import httpx
 import pytest
 
+from tarry.service.api.http.public_address import PublicAddress
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
 from tarry.service.hooks import Hooks
@@ -35,13 +36,13 @@ async def test_a_stranger_does_not_choose_the_host_of_a_link(url: str) -> None:
 
 
 async def test_one_who_is_no_trusted_proxy_is_a_stranger(hooks: Hooks) -> None:
-    api = await make_api(hooks, KEY, trusted_proxies=("192.0.2.7",))
+    api = await make_api(hooks, KEY, public_address=PublicAddress.of(proxies=("192.0.2.7",)))
     async with serving(api, "127.0.0.1:0") as url:
         assert await link(url, PROXIED) == url
 
 
 async def test_a_trusted_proxy_does(hooks: Hooks) -> None:
-    api = await make_api(hooks, KEY, trusted_proxies=("127.0.0.0/8",))
+    api = await make_api(hooks, KEY, public_address=PublicAddress.of(proxies=("127.0.0.0/8",)))
     async with serving(api, "127.0.0.1:0") as url:
         assert await link(url, PROXIED) == "https://hooks.example"
         passed_on = {**PROXIED, "x-forwarded-host": "evil.example, hooks.example"}
@@ -49,6 +50,6 @@ async def test_a_trusted_proxy_does(hooks: Hooks) -> None:
 
 
 async def test_a_public_url_is_the_host_of_every_link(hooks: Hooks) -> None:
-    api = await make_api(hooks, KEY, public_url="https://hooks.example")
+    api = await make_api(hooks, KEY, public_address=PublicAddress.of("https://hooks.example"))
     async with serving(api, "127.0.0.1:0") as url:
         assert await link(url, {"host": "evil.example"}) == "https://hooks.example"

@@ -17,7 +17,7 @@ from tarry.errors import PolicyError, PolicyFormatError
 SECONDS = "a number of seconds from 0 to 1,000,000,000"
 KEYS = (
     "version, name, attempts, within, attempt_timeout, nested,"
-    " backoff, jitter, retry_after, statuses"
+    " backoff, jitter, retry_after, statuses, probe"
 )
 FUTURE = "1, the newest version understood: this one is from the future"
 ONE = "the whole number 1"
@@ -59,6 +59,13 @@ def test_a_document_says_everything() -> None:
         "statuses": {
             "retry": [408, 425, 429, 500, 502, 503, 504],
             "never": [400, 401, 403, 404, 410, 422],
+        },
+        "probe": {
+            "late": 0.05,
+            "late_large": 0.01,
+            "large": 1_000,
+            "steady": 3_600.0,
+            "at_most": 3_600.0,
         },
     }
 
@@ -227,6 +234,8 @@ def test_what_was_written_reads_back_the_same(policy: Policy) -> None:
         ({"jitter": {"kind": "decorrelated", "clamp": []}}, "jitter.clamp", CLAMP),
         ({"retry_after": {"honour": 0}}, "retry_after.honour", FLAG),
         ({"statuses": {"retry": {}}}, "statuses.retry", f"a list of {STATUSES}"),
+        ({"probe": 5}, "probe", TABLE),
+        ({"probe": {"late": "5 %"}}, "probe.late", "a number from 0.001 to 1"),
         ({"statuses": {"retry": 500}}, "statuses.retry", f"a list of {STATUSES}"),
         ({"statuses": {"never": ["500"]}}, "statuses.never[0]", STATUSES),
         # out of range

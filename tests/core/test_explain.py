@@ -22,6 +22,7 @@ from tarry.core.outcome import (
     Why,
 )
 from tarry.core.policy import Policy, RetryAfter, Statuses, waits
+from tarry.core.probe_rule import ProbeRule
 from tarry.core.progress import Progress
 
 PLAIN = Policy(backoff=Exponential(base=1, cap=10), jitter=Full(), attempts=4, within=20)
@@ -264,13 +265,21 @@ def test_a_policy_of_one_attempt_has_little_to_say() -> None:
             ),
         ),
         ({"nested": True}, "Inside another retry it retries as well, so the attempts multiply."),
+        (
+            {"probe": ProbeRule(late=0.1, at_most=900)},
+            (
+                "The webhook service tries an endpoint that is down ever more rarely: after 10 min,"
+                " a probe comes late by at most 10 % of the outage's age (1 % while 1,000"
+                " deliveries wait), and by 15 min at most."
+            ),
+        ),
     ],
     ids=repr,
 )
 def test_each_setting_has_its_sentence(changes: dict[str, object], sentence: str) -> None:
     said = sentences(Policy().replace(**changes))
     assert sentence in said
-    assert len(said) == 7 + ("attempt_timeout" in changes)
+    assert len(said) == 7 + ("attempt_timeout" in changes) + ("probe" in changes)
 
 
 @pytest.mark.parametrize(

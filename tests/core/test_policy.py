@@ -140,8 +140,8 @@ def test_a_changed_policy_keeps_the_rest_and_its_class() -> None:
 def test_a_change_of_an_unknown_field_is_refused() -> None:
     with pytest.raises(PolicyError) as caught:
         Policy().replace(tries=3, attempts=2, zeal=1)
-    fields = "backoff, jitter, attempts, within, attempt_timeout, retry_after, statuses, nested"
-    assert caught.value.args == ("tries", 3, f"one of {fields}, name")
+    fields = "backoff, jitter, attempts, within, attempt_timeout, retry_after, statuses"
+    assert caught.value.args == ("tries", 3, f"one of {fields}, probe, nested, name")
 
 
 def test_a_change_is_checked_like_a_new_policy() -> None:

@@ -47,6 +47,13 @@ at_most = 60.0
 [statuses]
 retry = [408, 425, 429, 500, 502, 503, 504]
 never = [400, 401, 403, 404, 410, 422]
+
+[probe]
+late = 0.05
+late_large = 0.01
+large = 1000
+steady = 3600.0
+at_most = 3600.0
 """
 
 

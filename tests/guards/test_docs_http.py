@@ -23,7 +23,8 @@ from tarry.service.api.resources.endpoints.bodies import Own
 from tarry.service.api.resources.endpoints.headers import SENSITIVE
 from tarry.service.api.resources.environment.keys import ENVIRONMENT_SCOPES
 from tarry.service.api.resources.environment.tasks import KINDS
-from tarry.service.api.resources.messages import bodies, history, newest_first
+from tarry.service.api.resources.event_types import event_types
+from tarry.service.api.resources.messages import batch_shape, bodies, history, newest_first
 from tarry.service.api.resources.messages.bodies import MessageIn
 from tarry.service.dispatch.gauges import Gauges
 from tarry.service.dispatch.lane import endpoint_record as record
@@ -191,11 +192,13 @@ def test_every_metric_is_told() -> None:
 
 KIB, DAY = 1024, 86_400
 LIMITS = {
-    "body": f"{operation.MOST_BYTES // KIB // KIB} MiB",
+    "body": f"{operation.MOST_BYTES // KIB} KiB",
+    "event type": f"{event_types.MOST_BYTES // KIB // KIB} MiB",
+    "field": f"{batch_shape.MOST_FIELD // KIB} KiB",
     "message": f"{bodies.MOST_BODY // KIB:,} KiB",
     "payload": f"{allowed.MOST_BYTES // KIB // KIB} MiB",
     "batch": f"{bodies.MOST_BATCH_BYTES // KIB // KIB} MiB",
-    "messages of a batch": f"{bodies.MOST_MESSAGES:,} messages",
+    "messages of a batch": f"{batch_shape.MOST_MESSAGES:,} messages",
     "head": f"{connection.MOST_HEAD // KIB} KiB",
     "time": f"{connection.REQUEST_TIME:g} s",
     "query": f"{parsing.MOST_FIELDS} fields",

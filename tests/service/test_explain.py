@@ -463,3 +463,10 @@ def test_what_a_delivery_waits_for_can_be_told_without_a_word() -> None:
         Reason.LANE_OPEN,
         1_800_000_060.0,
     )
+
+
+def test_an_open_lane_says_since_when_it_is_down_and_why_probes_are_rare() -> None:
+    down = b'{"phase":"open","probe_at":1800000060.0,"down_since":1799999940.0}'
+    found = explain(a_delivery(), a_row(down), [], now=NOON)
+    since = "It is down since 2027-01-15T07:59:00.000+00:00: the longer an outage lasts, the rarer"
+    assert f"{since} the probes. Next probe at 2027-01-15T08:01:00" in found.sentences[0]

@@ -19,6 +19,7 @@ from tarry.core.jitter import (
 )
 from tarry.core.outcome import Again, Decision, Done, Failure, GiveUp, Outcome, Pending, Success
 from tarry.core.policy import Policy, RetryAfter, Statuses, waits
+from tarry.core.probe_rule import ProbeRule
 from tarry.core.progress import Progress
 from tarry.core.value import Value
 
@@ -74,6 +75,8 @@ def sentences(policy: Policy) -> list[str]:
         lines += [_backoff(policy.backoff), _jitter(policy.jitter, policy.backoff)]
         lines += [_within(policy), _retry_after(policy.retry_after), _statuses(policy.statuses)]
         lines += [_nested(nested=policy.nested)]
+    if policy.probe != ProbeRule():  # else it is of no interest to calls
+        lines += [probes(policy.probe)]
     if policy.attempt_timeout is not None:
         lines += [f"An attempt is cut off after {spoken(policy.attempt_timeout)}."]
     return lines
@@ -246,6 +249,16 @@ def _nested(*, nested: bool) -> str:
     if nested:
         return "Inside another retry it retries as well, so the attempts multiply."
     return "Inside another retry it makes one attempt."
+
+
+def probes(rule: ProbeRule) -> str:
+    """Say how often the webhook service tries an endpoint that stays down."""
+    return (
+        "The webhook service tries an endpoint that is down ever more rarely: after 10 min, a"
+        f" probe comes late by at most {100 * rule.late:g} % of the outage's age"
+        f" ({100 * rule.late_large:g} % while {rule.large:,} deliveries wait), and by"
+        f" {spoken(rule.at_most)} at most."
+    )
 
 
 def _ended(outcome: Outcome) -> str:

@@ -11,6 +11,7 @@ from tarry.core.backoff import Exponential, Fibonacci, Fixed, Linear, Schedule
 from tarry.core.checks import LONGEST
 from tarry.core.jitter import Decorrelated, Equal, Full, NoJitter, Percent, Smooth
 from tarry.core.policy import RetryAfter, Statuses
+from tarry.core.probe_rule import HOUR, LEAST_SHARE, ProbeRule
 from tarry.core.value import Value
 
 VERSION = 1
@@ -75,6 +76,16 @@ FACTOR = Shape(
     {"type": "number", "minimum": 1, "maximum": float_info.max},
 )
 SHARE = Shape(NUMBER, "a number from 0 to 1", {"type": "number", "minimum": 0, "maximum": 1})
+LATE = Shape(
+    NUMBER,
+    f"a number from {LEAST_SHARE:g} to 1",
+    {"type": "number", "minimum": LEAST_SHARE, "maximum": 1},
+)
+TO_AN_HOUR = Shape(
+    NUMBER,
+    f"a number of seconds from 1 to {HOUR:,.0f}",
+    {"type": "number", "minimum": 1, "maximum": HOUR},
+)
 COUNT = Shape((int,), "a whole number, 1 or more", {"type": "integer", "minimum": 1})
 FLAG = Shape((bool,), "true or false", {"type": "boolean"})
 WORD = Shape((str,), "a string of valid Unicode", {"type": "string"})
@@ -174,6 +185,23 @@ TABLES: Mapping[str, Form] = {
         {
             "retry": Key(STATUS_LIST, "These are."),
             "never": Key(STATUS_LIST, "These are not."),
+        },
+    ),
+    "probe": Form(
+        ProbeRule,
+        "How often the webhook service tries an endpoint that was down for ten minutes or longer.",
+        {
+            "late": Key(
+                LATE, "The share of the outage's age by which a probe may be late: 0.05 is 5 %."
+            ),
+            "late_large": Key(LATE, "The same while many deliveries wait."),
+            "large": Key(COUNT, "How many are many."),
+            "steady": Key(
+                SECONDS,
+                "Up to this age of an outage, in seconds, the probes keep about the pace of its"
+                " first ten minutes.",
+            ),
+            "at_most": Key(TO_AN_HOUR, "The longest time between two probes, in seconds."),
         },
     ),
 }

@@ -94,7 +94,7 @@ class PacerRule(Value):
         longest_hold: checks.Seconds = 10.0,
         creep: float = 0.03,
         tick: checks.Seconds = 0.05,
-        probe: ProbeRule = ProbeRule(),  # noqa: B008  a frozen value
+        probe: ProbeRule = ProbeRule(),
     ) -> None:
         settle(self, "failures", checks.count("pacer.failures", failures))
         settle(self, "silence", checks.seconds("pacer.silence", silence))

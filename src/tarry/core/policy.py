@@ -6,6 +6,7 @@ from typing import Self
 from tarry.core import checks
 from tarry.core.backoff import Backoff, Exponential
 from tarry.core.jitter import Jitter, Memory, Smooth
+from tarry.core.probe_rule import ProbeRule
 from tarry.core.value import Value, settle
 from tarry.errors import PolicyError
 
@@ -49,7 +50,8 @@ class Policy(Value):
 
     `attempts` counts every try, the first included; None is no limit. No wait is begun that would
     end later than `within` seconds after the start; None is no limit. `attempt_timeout` cuts off an
-    attempt of an async function. `nested` lets it retry inside another retry.
+    attempt of an async function. `nested` lets it retry inside another retry. `probe` is for the
+    webhook service: how often it tries an endpoint that is down.
     """
 
     backoff: Backoff
@@ -59,19 +61,21 @@ class Policy(Value):
     attempt_timeout: float | None
     retry_after: RetryAfter
     statuses: Statuses
+    probe: ProbeRule
     nested: bool
     name: str
 
     def __init__(  # noqa: PLR0913  one argument a field: this is where a policy is spelled out
         self,
         *,
-        backoff: Backoff = Exponential(base=0.1, cap=10.0),  # noqa: B008  a frozen value
-        jitter: Jitter = Smooth(),  # noqa: B008  a frozen value
+        backoff: Backoff = Exponential(base=0.1, cap=10.0),
+        jitter: Jitter = Smooth(),
         attempts: int | None = 5,
         within: checks.Seconds | None = 45.0,
         attempt_timeout: checks.Seconds | None = None,
         retry_after: RetryAfter = RetryAfter(),  # noqa: B008  a frozen value
         statuses: Statuses = Statuses(),  # noqa: B008  a frozen value
+        probe: ProbeRule = ProbeRule(),
         nested: bool = False,
         name: str = "",
     ) -> None:
@@ -84,6 +88,7 @@ class Policy(Value):
         settle(self, "attempt_timeout", limit)
         settle(self, "retry_after", checks.one_of("retry_after", retry_after, RetryAfter))
         settle(self, "statuses", checks.one_of("statuses", statuses, Statuses))
+        settle(self, "probe", checks.one_of("probe", probe, ProbeRule))
         settle(self, "nested", checks.flag("nested", nested))
         settle(self, "name", checks.word("name", name))
 

@@ -112,7 +112,7 @@ def explain(  # noqa: PLR0913  a delivery, with what is stored about it and its 
         next_at=goes_at,
         overdue=overdue,
         sentences=(
-            _wait_sentence(reason, goes_at, row, scope, _seen(pace, scope, tenant=tenant)),
+            _wait_sentence(reason, goes_at, row, scope, _seen(pace, scope, row, tenant=tenant)),
             *([_WHOLE] if _is_of_all(reason, scope) and not tenant else []),
             *([_OVERDUE.format(quiet)] if overdue else []),
             *([_in_line(attempted_at)] if is_in_line else []),
@@ -187,9 +187,9 @@ def outlook(
     speed = min(speed, _rate(row))
     enabled = row.endpoint.standing is Standing.ENABLED
     foreseen = enabled and speed > 0 and row.waiting > 0 and scope is Scope.ENDPOINT
+    pace = _seen(pace, scope, row, tenant=tenant)
     if tenant and scope is Scope.ORIGIN:
-        scope, own = Scope.ENDPOINT, _read(row.known.pace)
-        pace = replace(pace, rate=None, capacity=own.capacity, down_since=own.down_since)
+        scope = Scope.ENDPOINT
     return Outlook(
         phase=pace.phase,
         scope=scope,
@@ -307,13 +307,17 @@ def _limit(row: LaneRow) -> Reason:
     return Reason.CONCURRENCY if row.endpoint.concurrency else Reason.NEW
 
 
+_FEWER = "the longer an outage lasts, the rarer the probes"
 _SHARED = "Several endpoints of the application at this host are affected."
 _WHOLE = "The whole host is affected, endpoints of other applications included."
 
 
-def _seen(pace: _Pace, scope: Scope, *, tenant: bool) -> _Pace:
+def _seen(pace: _Pace, scope: Scope, row: LaneRow, *, tenant: bool) -> _Pace:
     """Return what the reader may know of a pace: that of an origin tells of other tenants."""
-    return replace(pace, rate=None) if tenant and scope is Scope.ORIGIN else pace
+    if not tenant or scope is not Scope.ORIGIN:
+        return pace
+    own = _read(row.known.pace)
+    return replace(pace, rate=None, capacity=own.capacity, down_since=own.down_since)
 
 
 def _is_of_all(reason: Reason, scope: Scope) -> bool:
@@ -331,6 +335,8 @@ def _wait_sentence(
         speed = f" and sent at {pace.rate:.3g}/s" if reason is Reason.PACE and pace.rate else ""
         waiting = "1 delivery is" if row.waiting == 1 else f"{row.waiting} deliveries are"
         parts.append(f"{waiting} waiting{speed}.")
+    if reason is Reason.LANE_OPEN and pace.down_since:
+        parts.append(f"It is down since {_instant(pace.down_since)}: {_FEWER}.")
     if goes_at is not None:
         next_step = "probe" if reason is Reason.LANE_OPEN else "attempt"
         parts.append(f"Next {next_step} at {_instant(goes_at)}.")

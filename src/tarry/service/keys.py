@@ -79,7 +79,7 @@ class Keys:
         await self.store.create(key)
         return text, key
 
-    async def first_key(self) -> str | None:
+    async def first_key(self, *, expires_at: float | None = None) -> str | None:
         """Create a key that may do everything, if the environment never had one; return its text.
 
         Several processes may start at once: they all use the same id, so only one creates the key.
@@ -89,7 +89,9 @@ class Keys:
         chance = blake2b(self.environment.encode()).digest()
         try:
             text, _ = await self.make_key(
-                name="first", id=ids.make(ids.KEY, now=0.0, entropy=chance)
+                name="first",
+                id=ids.make(ids.KEY, now=0.0, entropy=chance),
+                expires_at=expires_at,
             )
         except Conflict:  # another process created it just now, and shows it
             return None

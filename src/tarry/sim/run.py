@@ -9,6 +9,7 @@ import numpy.typing as npt
 from tarry.core.breaker import BreakerRule
 from tarry.core.budget import QuotaRule, RatioRule
 from tarry.core.policy import Policy
+from tarry.core.probe_rule import ProbeRule
 from tarry.core.value import Value
 from tarry.errors import ScenarioError
 from tarry.sim.chance import Chance
@@ -22,13 +23,15 @@ Floats = npt.NDArray[np.float64]
 class Contestant(Value):
     """A policy to simulate, with its guards.
 
-    Without a policy it is the lane's pacer, which only the backlog model supports.
+    Without a policy it is the lane's pacer, which only the backlog model supports. `probe` says how
+    its probes become fewer while the endpoint stays down.
     """
 
     name: str
     policy: Policy | None
     budget: QuotaRule | RatioRule | None = None
     breaker: BreakerRule | None = None
+    probe: ProbeRule = ProbeRule()
 
 
 class Curve(NamedTuple):

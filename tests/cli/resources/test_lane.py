@@ -123,6 +123,7 @@ def test_of_a_policy_only_what_concerns_deliveries_is_said() -> None:
     assert "(Retry-After) are honoured up to 60 min; longer ones are cut." in said
     assert "gives up and hands it on" not in said
     assert "Inside another retry" not in said
+    assert "a probe comes late by at most 5 % of the outage's age" in said
     assert REFUSALS in said
     assert set(re.findall(r"\d+", REFUSALS)) == set(map(str, REFUSING))
     ignored = of_delivery(DELIVERY.replace(retry_after=RetryAfter(honour=False)))

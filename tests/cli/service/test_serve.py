@@ -15,7 +15,7 @@ import pytest
 
 from tarry.cli.bench.sink import Sink
 from tarry.service import open_hooks
-from tarry.service.build import KEYS
+from tarry.service.build import KEYS, sqlite_path
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.wire.seal import generate_key
 from tarry.testing.receiver import Receiver
@@ -203,18 +203,19 @@ def test_an_address_that_is_taken_is_said_to_be_so(db: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["serve", "api"])
-def test_without_a_key_the_first_one_is_made_and_shown_once(command: str, db: str) -> None:
+def test_without_a_key_the_first_one_is_made_and_written_once(command: str, db: str) -> None:
     typed = [*COMMAND[:-1], command, "--db", db, "--listen", "127.0.0.1:0"]
     plain = {name: value for name, value in os.environ.items() if not name.startswith("TARRY_")}
     with subprocess.Popen(typed, env=plain, stderr=subprocess.PIPE, text=True) as process:
         try:
             said = read_ready(process)
-            url, key = said["ready"], said["first key, shown only now"]
+            url, file = said["ready"], Path(f"{sqlite_path(db)}.first-key")
+            key = file.read_text().strip()
             lets_in = {"authorization": f"Bearer {key}"}
             assert httpx.get(f"{url}/api/v1/app", headers=lets_in, **PLAIN).json()["data"] == []
             for page in ("dashboard", "docs"):
                 assert httpx.get(said[page], **PLAIN).status_code == 200
-            assert said["to use it"] == f"export TARRY_SERVER={url} TARRY_KEY={key}"
+            assert said["to use it"] == f"export TARRY_SERVER={url} TARRY_KEY_FILE={file}"
         finally:
             process.send_signal(signal.SIGTERM)
             assert process.wait(120) == 0

@@ -12,6 +12,7 @@ from tarry.core.breaker import BreakerRule
 from tarry.core.budget import QuotaRule, RatioRule
 from tarry.core.jitter import Full
 from tarry.core.policy import Policy
+from tarry.core.probe_rule import ProbeRule
 from tarry.errors import PolicyError, ScenarioError
 from tarry.sim.backlog.model import Backlog
 from tarry.sim.contention import Contention
@@ -117,6 +118,11 @@ def test_paced_stands_for_the_lane_s_pacer() -> None:
     assert read(LANE + "[policies.paced]").contestants == (Contestant("paced", None),)
 
 
+def test_the_pacer_may_probe_by_another_rule() -> None:
+    rarely = Contestant("paced", None, probe=ProbeRule(late=0.2))
+    assert read(LANE + "[policies.paced]\nprobe = {late = 0.2}").contestants == (rarely,)
+
+
 @pytest.mark.parametrize(
     ("text", "field", "value", "wanted"),
     [
@@ -161,6 +167,12 @@ def test_paced_stands_for_the_lane_s_pacer() -> None:
         (STEPS + "'many'", "capacity", "many", "a number above 0, or steps"),
         (LANE + "endpoint = 'shedd'", "endpoint", "shedd", "shed"),
         (LANE + "policies.paced = {attempts = 3}", "policies.paced", {"attempts": 3}, "an empty"),
+        (
+            LANE + "policies.paced = {probe = {late = 0}}",
+            "policies.paced.probe.late",
+            0,
+            "a number from 0.001 to 1",
+        ),
         (CROWD + "policies.paced = {}", "policy", "paced", "'backlog'"),
         (SERVICE + "policies.paced = {}", "policy", "paced", "backlog"),
     ],

@@ -171,7 +171,7 @@ class Server:
         for _, page in self._pages(*path, most=most, **query):
             yield from page["data"]
 
-    def texts(self, *path: str, most: int | None, **query: object) -> Iterator[str]:
+    def item_texts(self, *path: str, most: int | None, **query: object) -> Iterator[str]:
         """Yield the same items as the JSON text that the server wrote, one object per line."""
         for answer, _ in self._pages(*path, most=most, **query):
             yield from elements(answer.body.decode(), "data")

@@ -15,7 +15,7 @@ from tarry.cli.input.ranges import Whole
 from tarry.cli.output import tables
 from tarry.cli.output.json_text import with_text
 from tarry.cli.output.tables import Columns, json_option
-from tarry.cli.service.key_options import key_options
+from tarry.cli.service.key_options import key_options, refuse_foreign_server
 from tarry.cli.service.options import WrongSettings, config_option, setting
 
 EXIT_CODES = (
@@ -109,9 +109,9 @@ class Remote:
         if query.get("with_content") is False:
             items = map(_without_payload, self.server.items(*path, most=most, **query))
         elif self.as_json:
-            items = self.server.texts(*path, most=most, **query)
+            items = self.server.item_texts(*path, most=most, **query)
         elif query.get("with_content"):
-            texts = self.server.texts(*path, most=most, **query)
+            texts = self.server.item_texts(*path, most=most, **query)
             items = (with_text(text, tables.PAYLOAD) for text in texts)
         else:
             items = self.server.items(*path, most=most, **query)
@@ -142,6 +142,7 @@ def remote(command: Callable[Concatenate[Remote, P], T]) -> Callable[P, T]:
         as_json = bool(options.pop("as_json"))
         if key is None:
             raise NoKey(str(url))
+        refuse_foreign_server(str(url))
         server = Remote(Server(str(url), str(key)), as_json=as_json)
         return command(server, *args, **options)
 

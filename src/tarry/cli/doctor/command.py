@@ -14,6 +14,7 @@ from tarry.cli.doctor.machine import EXTRAS, check_python_and_extras, names, var
 from tarry.cli.doctor.outgoing import outgoing
 from tarry.cli.doctor.server import serving
 from tarry.cli.output.tables import json_option
+from tarry.cli.service.key_options import refuse_foreign_server
 from tarry.cli.service.options import (
     FILE,
     WrongSettings,
@@ -89,6 +90,8 @@ def doctor(  # noqa: PLR0913  one argument per option
         _check_database(db, disk_reserve, printer)
     named = context.get_parameter_source("server") is not ParameterSource.DEFAULT
     if named or key is not None:
+        if key is not None:
+            refuse_foreign_server(server)
         printer.show_all(serving(server, key, backlog=not looked))
     if printer.anything_wrong:
         raise click.exceptions.Exit(1)

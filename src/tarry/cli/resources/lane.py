@@ -18,7 +18,7 @@ from tarry.cli.output import tables
 from tarry.cli.resources.app import app_argument
 from tarry.cli.resources.endpoint import endpoint_argument
 from tarry.core.duration import spoken
-from tarry.core.explain import sentences
+from tarry.core.explain import probes, sentences
 from tarry.core.policy import Policy, RetryAfter
 from tarry.core.text import from_json
 
@@ -154,6 +154,8 @@ def of_delivery(policy: Policy) -> list[str]:
         nested=not policy.nested, retry_after=RetryAfter(honour=not rule.honour)
     )
     lines = [sentence for sentence in sentences(policy) if sentence in sentences(of_calls)]
+    if (of_probes := probes(policy.probe)) not in lines:
+        lines.append(of_probes)
     lines.append(REFUSALS)
     if not rule.honour:
         return [*lines, "Waits that the endpoint asks for (Retry-After) are ignored."]

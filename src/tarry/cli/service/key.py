@@ -16,6 +16,7 @@ from tarry.cli.input.option_group import option_group
 from tarry.cli.input.times import ahead, to_api
 from tarry.cli.output import tables
 from tarry.cli.output.tables import Columns, json_option, time_cell
+from tarry.cli.service.key_options import refuse_foreign_server
 from tarry.cli.service.options import config_option, db_option
 
 EXIT_CODES = (
@@ -125,6 +126,7 @@ def _keys(db: str | None, server: str, key: str | None, environment: str) -> Key
         )
     if key is None:
         raise NoKey(server, "; or use the database directly, e.g. --db sqlite:///hooks.db")
+    refuse_foreign_server(server)
     return ServerKeys(Server(server, key))
 
 

@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 from tarry.cli.input.option_group import option_group
 from tarry.cli.output.safe_text import fits_a_header
-from tarry.cli.service.options import WrongSettings, setting
+from tarry.cli.service.options import FILE, FOUND, WrongSettings, setting
 
 C = TypeVar("C", bound=Callable[..., Any])
 STANDARD_INPUT = "-"
@@ -68,6 +68,26 @@ def _key(name: str, key: str | None, file: Path | None) -> str | None:
         line = sys.stdin.buffer.readline(MOST_BYTES)
         return _checked(line, "the first line of standard input")
     return key
+
+
+def refuse_foreign_server(server: str) -> None:
+    """Refuse a server that a found `tarry.toml` names for a key that is not in that file.
+
+    Whoever can put a file into a folder where somebody runs tarry could have the key sent to them.
+    """
+    context = click.get_current_context()
+    source_of, settings = context.get_parameter_source, context.default_map or {}
+    if not context.meta.get(FOUND) or source_of("server") is not ParameterSource.DEFAULT_MAP:
+        return
+    sources = (source_of("key"), source_of("key_file"))
+    has_own_key = settings.get("key") not in (None, STANDARD_INPUT) and "key_file" not in settings
+    if has_own_key and all(_rank(source) >= _rank(SOURCES[-1]) for source in sources):
+        return
+    raise WrongSettings(
+        f"{FILE} in this folder names the server {server}, but the key does not stand in it: a file"
+        f" that was only found must not decide where a key is sent. Run with --config {FILE} if you"
+        " trust it, or give --server."
+    )
 
 
 def _rank(source: ParameterSource | None) -> int:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from tarry.service.model.settings import Limits
 
 FILE = Path("tarry.toml")
+FOUND = "tarry.settings.found"
+"""Set in a context whose settings come from a file that nobody named."""
 EXIT_CODES = (
     "Exit codes: 0, stopped with nothing in flight; 1, stopped with attempts in flight;"
     " 2, a setting is wrong; 3, the database cannot be used."
@@ -38,8 +40,8 @@ DATABASE_CODES = (
 KNOWN = (
     *("allow_network", "api_key", "api_key_file", "authorities", "certificate", "db"),
     *("disk_reserve", "grace", "in_flight", "key", "key_file", "key_rate", "lease", "listen"),
-    *("most_endpoints", "most_filters", "most_metadata", "most_waiting", "ports", "proxy"),
-    *("public_url", "server", "trusted_proxy"),
+    *("metrics_key", "metrics_key_file", "most_endpoints", "most_filters", "most_metadata"),
+    *("most_waiting", "ports", "proxy", "public_url", "server", "trusted_proxy"),
 )
 LISTS = ("allow_network", "trusted_proxy")
 """Settings that may have several values."""
@@ -78,6 +80,8 @@ def from_file(context: click.Context, _option: click.Parameter, path: Path | Non
         if isinstance(value := document.get(key), str):
             document[key] = [value]
     context.default_map = {**(context.default_map or {}), **document}
+    if path is None:
+        context.meta[FOUND] = True
     return file
 
 

@@ -2,13 +2,14 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tarry.cli.input.option_group import option_group
 from tarry.cli.input.ranges import Number
 from tarry.cli.output.safe_text import fits_a_header
+from tarry.cli.service.first_key import hand_over_first_key
 from tarry.cli.service.garbage_collection import seldom_collected
 from tarry.cli.service.key_options import key_options
 from tarry.cli.service.options import (
@@ -27,6 +28,9 @@ from tarry.cli.service.options import (
     wire_options,
 )
 from tarry.errors import SettingsError
+
+if TYPE_CHECKING:
+    from tarry.service.hooks import Hooks
 
 FILE = "sqlite:///hooks.db"
 
@@ -52,6 +56,9 @@ front_options = option_group(
     ),
     key_options(
         "api-key", "A key with all rights, besides the keys that `tarry key create` makes."
+    ),
+    key_options(
+        "metrics-key", "A key that /metrics needs. Anybody may read them, if none is given."
     ),
     setting(
         "--key-rate",
@@ -155,6 +162,7 @@ async def _fronting(
     from tarry.service import Sizes, open_hooks  # noqa: PLC0415  it needs the extra
     from tarry.service.api import open as composition  # noqa: PLC0415  likewise
     from tarry.service.api import server  # noqa: PLC0415  likewise
+    from tarry.service.api.http.public_address import PublicAddress  # noqa: PLC0415  likewise
     from tarry.service.build import without_password  # noqa: PLC0415  likewise
 
     rest = dict(settings)
@@ -164,25 +172,27 @@ async def _fronting(
         filters=rest.pop("most_filters"),
     )
     api_key, key_rate = rest.pop("api_key"), rest.pop("key_rate")
-    public_url, trusted_proxies = rest.pop("public_url"), rest.pop("trusted_proxy")
-    if api_key is not None and not fits_a_header(api_key):
-        raise SettingsError("api-key", "...", "a secret of printable ASCII characters")
+    metrics_key = rest.pop("metrics_key")
+    public_url = rest.pop("public_url")
+    public_address = PublicAddress.of(public_url, rest.pop("trusted_proxy"))
+    for name, key in (("api-key", api_key), ("metrics-key", metrics_key)):
+        if key is not None and not fits_a_header(key):
+            raise SettingsError(name, "...", "a secret of printable ASCII characters")
     own = server.own_of(listen, public_url)
     async with open_hooks(db, own=own, **rest) as hooks:
         answering = await composition.make_api(
             hooks,
             api_key,
             key_rate=key_rate,
-            public_url=public_url,
-            trusted_proxies=trusted_proxies,
+            metrics_key=metrics_key,
+            public_address=public_address,
         )
         yield hooks, server.serving(answering, listen, signals.hurry), without_password(db)
 
 
-async def _say_more(hooks: Any, url: str, api_key: str | None) -> None:  # noqa: ANN401  a Hooks object, which needs the extra
+async def _say_more(hooks: "Hooks", url: str, api_key: str | None) -> None:
     """Print the URLs of the dashboard and docs, and the first key if it was just created."""
     click.echo(f"  dashboard: {url}/dashboard", err=True)
     click.echo(f"  docs: {url}/docs", err=True)
-    if api_key is None and (first := await hooks.first_key()):
-        click.echo(f"  first key, shown only now: {first}", err=True)
-        click.echo(f"  to use it: export TARRY_SERVER={url} TARRY_KEY={first}", err=True)
+    if api_key is None:
+        await hand_over_first_key(hooks, url)

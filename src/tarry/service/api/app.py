@@ -4,6 +4,7 @@ It is plain ASGI without a framework, because every sent message goes through it
 in `operation` already do what a framework would add.
 """
 
+import hmac
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,6 +24,7 @@ from tarry.service.api.http.parsing import read_body, read_query
 from tarry.service.api.http.problem import Answer, error_answer, json_answer, problem
 from tarry.service.api.http.public_address import PublicAddress
 from tarry.service.api.http.rate_limit import RateLimit
+from tarry.service.api.http.readiness import Readiness
 from tarry.service.api.http.request import Request, check_head, path_of
 from tarry.service.api.http.routes import Match, Routes
 from tarry.service.api.resources.call import Call, chance_of
@@ -60,7 +62,10 @@ class _HungUpError(Exception):
 
 
 class Api:
-    """Answers requests: the operations under `/api/v1/`, and `pages` at their own paths."""
+    """Answers requests: the operations under `/api/v1/`, and `pages` at their own paths.
+
+    With a `metrics_key`, `/metrics` is answered only to requests that carry it.
+    """
 
     def __init__(  # noqa: PLR0913  the parts that it is built from
         self,
@@ -70,6 +75,7 @@ class Api:
         *,
         pages: Mapping[str, Page] | None = None,
         limit: RateLimit | None = None,
+        metrics_key: str | None = None,
         public_address: PublicAddress | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -85,6 +91,8 @@ class Api:
         self._public_address = public_address or PublicAddress()
         self._idempotency = Idempotency(hooks.store, now=now)
         self._send_cache = SendCache(hooks.store)
+        self._readiness = Readiness(self._check_store)
+        self._metrics_key = None if metrics_key is None else metrics_key.encode()
         self._now = now
         self._log_again_at = 0.0
 
@@ -154,18 +162,32 @@ class Api:
             return problem(404, "not_found", "this path does not exist; the API is at /api/v1")
         if request.method not in ("GET", "HEAD"):
             return problem(405, "method_not_allowed", "only GET is allowed", {"allow": "GET, HEAD"})
+        if page == self._metrics and not self._may_see_metrics(request):
+            detail = "the metrics need their own key, in the header `authorization: Bearer KEY`"
+            return problem(401, "authentication_failed", detail, {"www-authenticate": "Bearer"})
         status, headers, body = await page()  # the HTTP server sends no body in response to HEAD
         if "etag" in headers and request.header(b"if-none-match") == headers["etag"]:
             return 304, headers, b""
         return status, headers, body
+
+    def _may_see_metrics(self, request: Request) -> bool:
+        """Return whether a request carries the key of the metrics, if they have one."""
+        if self._metrics_key is None:
+            return True
+        word, _, key = request.headers.get(b"authorization", b"").partition(b" ")
+        return word.lower() == b"bearer" and hmac.compare_digest(key, self._metrics_key)
+
+    async def _check_store(self) -> None:
+        """Fail if the database cannot be written to."""
+        await self._hooks.store.check()
 
     async def _alive(self) -> Answer:
         """Answer that the process runs."""
         return json_answer(200, {"status": "alive"})
 
     async def _ready(self) -> Answer:
-        """Answer that the database can be used, or fail."""
-        await self._hooks.store.check()
+        """Answer that the database can be used, or fail; the answer may be a second old."""
+        await self._readiness.check()
         return json_answer(200, {"status": "ready"})
 
     async def _metrics(self) -> Answer:
@@ -212,7 +234,15 @@ class Api:
 
         async def call_handler(claim: Claim | None) -> Answer:
             hooks, now = self._within(caller, claim), self._now() if claim is None else claim.at
-            call = Call(hooks, caller, request, match.names, self._send_cache, now=now)
+            call = Call(
+                hooks,
+                caller,
+                request,
+                match.names,
+                self._send_cache,
+                readiness=self._readiness,
+                now=now,
+            )
             return _encoded(await operation.handler(call, **arguments), operation)
 
         if key is None or not operation.idempotent:
@@ -246,7 +276,7 @@ def _unsupported(request: Request, methods: frozenset[str]) -> Answer:
     if not methods:
         return problem(501, "not_implemented", "this operation is not served")
     if cors.is_preflight(request):
-        return cors.allowed(request, methods)
+        return cors.answer_preflight(request, methods)
     allowed = ", ".join(sorted(methods))
     return problem(405, "method_not_allowed", f"allowed methods: {allowed}", {"allow": allowed})
 

@@ -1,6 +1,5 @@
 """Build the API from all groups of operations, the access rules and the pages."""
 
-from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -86,16 +85,15 @@ async def make_api(
     api_key: str | None,
     *,
     key_rate: float | None = None,
-    public_url: str | None = None,
-    trusted_proxies: Iterable[str] = (),
+    metrics_key: str | None = None,
+    public_address: PublicAddress | None = None,
 ) -> Api:
     """Return the API for some hooks; `api_key` may do everything in their environment.
 
-    `key_rate` limits the requests a second of each key; None for no limit. Links to the portal
-    begin with `public_url`; without it, with the address that one of the `trusted_proxies`
-    forwards, or that the request was sent to.
+    `key_rate` limits the requests a second of each key; None for no limit. With a `metrics_key`,
+    only callers that have it can read `/metrics`. Links to the portal begin with the
+    `public_address`; without it, with the address that the request was sent to.
     """
-    public_address = PublicAddress.of(public_url, trusted_proxies)
     first = None if api_key is None else (api_key, hooks.environment)
     access = Access(hooks.store, await hooks.pepper(), first=first)
     pages = {"/docs": docs, **{path: _fixed_page(answer) for path, answer in web.pages().items()}}
@@ -105,6 +103,7 @@ async def make_api(
         Routes(operations()),
         pages=pages,
         limit=RateLimit(key_rate),
+        metrics_key=metrics_key,
         public_address=public_address,
     )
 

@@ -59,7 +59,7 @@ class Backlog(BacklogSettings, init=False):
         """Simulate one run."""
         self.refuse(contestant)
         if contestant.policy is None:
-            log = lane.simulate(self, PacerRule(), chance)
+            log = lane.simulate(self, PacerRule(probe=contestant.probe), chance)
         else:
             log = uncoordinated.simulate(self, contestant.policy, chance)
         return Run(self._metrics(log), log.curves(self.capacity, self.outage))

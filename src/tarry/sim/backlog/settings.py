@@ -82,7 +82,7 @@ class BacklogSettings(Value):
         settle(self, "cold_start", checks.seconds("cold_start", cold_start))
         settle(self, "capacity", Capacity(_steps(capacity), self.cold_start))
         settle(self, "outage", checks.seconds("outage", outage))
-        settle(self, "endpoint", _manner(endpoint))
+        settle(self, "endpoint", _known_manner(endpoint))
         settle(self, "error_rate", checks.share("error_rate", error_rate))
         settle(
             self,
@@ -171,7 +171,7 @@ def _steps(value: object) -> tuple[tuple[float, float], ...]:
     return tuple(steps)
 
 
-def _manner(manner: Manner) -> Manner:
+def _known_manner(manner: Manner) -> Manner:
     if manner not in MANNERS:
         raise ScenarioError("endpoint", manner, f"one of {', '.join(MANNERS)}")
     return manner

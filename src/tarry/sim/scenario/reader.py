@@ -117,10 +117,13 @@ def _contestants(storm: Storm, document: Mapping[str, object]) -> Iterator[Conte
 
 def _contestant(storm: Storm, name: str, table: Mapping[str, object]) -> Contestant:
     if name == PACED:
-        if table:
-            wanted = "an empty table: it stands for the lane's pacer, which has no settings"
+        if table.keys() - {"probe"}:
+            wanted = (
+                "an empty table, or one with 'probe': it stands for the lane's pacer, which has no"
+                " other settings"
+            )
             raise ScenarioError(f"policies.{PACED}", table, wanted)
-        return Contestant(PACED, None)
+        return Contestant(PACED, None, probe=from_dict(table).probe)
     policy = from_dict({key: value for key, value in table.items() if key not in GUARDS})
     own = {key: value for key, value in table.items() if key in GUARDS}
     return Contestant(name, policy, _budget(own) or storm.budget, _breaker(own) or storm.breaker)

@@ -412,7 +412,7 @@ async def test_probes_are_counted_apart() -> None:
 
 # --- Lanes that are moved by hand ---------------------------------------------------------------
 
-LONG_DOWN = A_DOWN.replace(down_since=NOON - 1e6, probes=30, probe_at=NOON)
+LONG_DOWN = A_DOWN.replace(down_since=NOON - 3_000, probes=30, probe_at=NOON)
 
 
 @pytest.mark.parametrize("shared", [False, True])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tarry.core.pace import Pace, Phase, Sample
 from tarry.core.pacer import in_a_row
 from tarry.core.probe import SHORTEST
+from tarry.core.probe_rule import ProbeRule
 from tarry.service.dispatch.limits.gate import FEW_ANSWERS, RULE, WATCHED, Gate, scaled
 from tarry.testing.samples import NOON
 
@@ -686,3 +687,17 @@ def test_failures_from_before_a_gate_closed_do_not_open_it() -> None:
     gate.close()
     assert not gate.step(NOON, 1)
     assert gate.phase is Phase.CLOSED
+
+
+def test_another_rule_of_probes_brings_a_late_probe_forward_and_delays_none() -> None:
+    an_hour_ago = Pace(phase=Phase.OPEN, rate=0.0, down_since=NOON - 3_600, probe_at=NOON + 150)
+    gate = a_gate(an_hour_ago)
+    gate.set_probes(ProbeRule(late=0.5), NOON)
+    assert gate.pace.probe_at == NOON + 150
+    gate.set_probes(ProbeRule(at_most=60), NOON)
+    assert gate.pace.probe_at == NOON + 60
+    gate.sent(NOON + 60, 1)
+    assert NOON + 60 < gate.pace.probe_at <= NOON + 120
+    young = opened()
+    young.set_probes(ProbeRule(at_most=1), NOON)
+    assert young.pace == opened().pace

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from tarry.core.pace import Pace, Phase
+from tarry.core.probe_rule import ProbeRule
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.limits.gate import RULE, Gate
 from tarry.service.dispatch.origins.answers import count_failure, count_refusal, evaluate_answer
@@ -117,6 +118,7 @@ class FakeLane:
     def __init__(self, place: Place, group: Origin, number: int) -> None:
         self.place, self.group, self.number, self.tenant = place, group, number, group.application
         self.gate = Gate(Pace(), lambda: 0.5)
+        self.probe_rule = ProbeRule()
         self.in_flight = self.refusals = 0
         self.is_healthy, self.is_at_work, self.uses_own_gate = True, True, False
         self.failed_at = -math.inf

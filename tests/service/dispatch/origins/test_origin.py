@@ -1,12 +1,14 @@
 """An origin: its lanes are on their own while it is healthy, and one when it is in trouble."""
 
 import asyncio
+import json
 from itertools import cycle
 
 import pytest
 
 from tarry.core.outcome import Kind
 from tarry.core.pace import Pace, Phase
+from tarry.core.probe_rule import ProbeRule
 from tarry.service.dispatch.limits.gate import RULE, read_pace
 from tarry.service.dispatch.origins.evidence import SEVERAL
 from tarry.service.dispatch.origins.origin import HELD_FOR_ALL, Origin
@@ -14,7 +16,7 @@ from tarry.service.dispatch.origins.shared_record import Fleet, SharedRecord, wr
 from tarry.service.explain import Scope, origins_of, outlook, waits
 from tarry.service.model.application import Application
 from tarry.service.model.delivery import Reason, State
-from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.origin import group_name
 from tarry.service.store.kinds import AllDeliveriesOf, Lanes
 from tarry.service.wire.exchange import Answer, Request
@@ -63,6 +65,60 @@ async def test_when_nobody_is_there_all_its_lanes_are_probed_as_one() -> None:
         sent = len(service.sender.sent)
         await asyncio.sleep(595)
         assert len(service.sender.sent) - sent <= 20
+
+
+@virtually
+@pytest.mark.parametrize("answer", [DOWN, Answer(0.01, status=404)], ids=["no server", "404"])
+async def test_the_policy_of_a_dead_endpoint_says_how_often_it_is_probed(answer: Answer) -> None:
+    requests = []
+    rules: list[dict[str, float]] = [{}, {"late": 1.0, "steady": 0}, {"at_most": 10}]
+    for probe in rules:
+        async with virtual_service() as service:
+            (endpoint,) = await lanes(service, 1)
+            await service.change(endpoint, policy=json.dumps({"probe": probe}))
+            all_answer(service, answer)
+            await service.add()
+            await asyncio.sleep(600)
+            sent = len(service.sender.sent)
+            await asyncio.sleep(3_000)
+            requests.append(len(service.sender.sent) - sent)
+    usual, seldom, often = requests
+    assert 90 <= usual <= 110
+    assert seldom <= 4
+    assert 270 <= often <= 330
+
+
+@virtually
+@pytest.mark.parametrize("edit", ["enable", "policy"])
+async def test_an_endpoint_that_its_owner_changed_is_probed_at_once(edit: str) -> None:
+    async with virtual_service() as service:
+        (endpoint,) = await lanes(service, 1)
+        all_answer(service, status(404))
+        await service.add()
+        await asyncio.sleep(36_000)
+        sent = len(service.sender.sent)
+        if edit == "enable":
+            endpoint = await service.change(endpoint, standing=Standing.DISABLED)
+            await asyncio.sleep(5)
+            await service.change(endpoint, standing=Standing.ENABLED)
+        else:
+            await service.change(endpoint, policy=json.dumps({"attempt_timeout": 5}))
+        await asyncio.sleep(5)
+        assert len(service.sender.sent) == sent + 1
+
+
+def test_a_shared_gate_probes_by_the_rule_that_finds_out_the_soonest() -> None:
+    place = Place()
+    group, lanes = place.group("a", 2)
+    lanes[1].probe_rule = ProbeRule(at_most=60)
+    group.open(NOON)
+    assert group.gate.rule.probe == ProbeRule(at_most=60)
+    group.add_probe_rule(ProbeRule(at_most=30))
+    group.add_probe_rule(ProbeRule())
+    assert group.gate.rule.probe == ProbeRule(at_most=30)
+    group.leave(lanes[1].member)
+    group.add_probe_rule(ProbeRule())
+    assert group.gate.rule.probe == ProbeRule()
 
 
 @virtually

@@ -25,7 +25,7 @@ OPEN = Pace(
     phase=Phase.OPEN,
     rate=0.0,
     epoch=1,
-    down_since=NOON - 3600,
+    down_since=NOON - 3000,
     probes=7,
     probe_at=NOON,
     capacity=80.0,
@@ -144,7 +144,7 @@ def test_probes_are_as_frequent_as_if_all_deliveries_waited_at_one_worker() -> N
     alone, _, _ = a_record()
     alone.may_probe(gate.pace, first=True, serve=never)
     written = read_pace(alone.next_text(gate, waiting=1_000), now=NOON)
-    assert 20 <= written.probe_at - NOON <= 22
+    assert 25 <= written.probe_at - NOON <= 27
 
 
 def test_while_a_probe_has_no_answer_the_next_one_is_some_seconds_away() -> None:

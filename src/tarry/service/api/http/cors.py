@@ -28,7 +28,7 @@ def is_preflight(request: Request) -> bool:
     return request.method == "OPTIONS" and b"access-control-request-method" in request.headers
 
 
-def allowed(request: Request, methods: Iterable[str]) -> Answer:
+def answer_preflight(request: Request, methods: Iterable[str]) -> Answer:
     """Answer a preflight request: the page may use these methods, and the headers it asked for."""
     headers = {
         "access-control-allow-methods": ", ".join(sorted(methods)),

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from tarry.service.api.http.access import Need
 
-MOST_BYTES = 1024 * 1024
+MOST_BYTES = 256 * 1024
 """The most bytes in a request's body, unless its operation sets another limit."""
 
 CREATED, UPDATED = 201, 200

@@ -6,6 +6,7 @@ from hashlib import blake2b
 
 from tarry.errors import NotFound
 from tarry.service.api.http.access import Caller, Need
+from tarry.service.api.http.readiness import Readiness
 from tarry.service.api.http.request import Request
 from tarry.service.api.resources.messages.send_cache import SendCache
 from tarry.service.hooks import Hooks
@@ -34,10 +35,11 @@ class Call:
         names: Mapping[str, str],
         send_cache: SendCache,
         *,
+        readiness: Readiness,
         now: float,
     ) -> None:
         self.hooks, self.caller, self.request, self.names = hooks, caller, request, names
-        self.send_cache, self.now = send_cache, now
+        self.send_cache, self.readiness, self.now = send_cache, readiness, now
 
     def new_id(self, prefix: str) -> str:
         """Return a new id; a request that is executed again gets the same ids."""

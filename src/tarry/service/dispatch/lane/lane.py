@@ -21,6 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tarry.core.pace import Phase
+from tarry.core.probe_rule import ProbeRule
 from tarry.service.dispatch.clock import LONG_AGO
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.allowance import Allowance, LaneGates
@@ -143,6 +144,11 @@ class Lane:
         return self.gates.uses_own_gate
 
     @property
+    def probe_rule(self) -> ProbeRule:
+        """How its probes become fewer while the endpoint stays down."""
+        return self.config.policy.probe
+
+    @property
     def refusals(self) -> int:
         """How many attempts were refused since the last success."""
         return self.blame.refusals
@@ -202,6 +208,7 @@ class Lane:
         is_old = row.version <= self._stopped_at
         standing = self.endpoint.standing if is_old else row.endpoint.standing
         self._fit(replace(row.endpoint, standing=standing), config)
+        self.gates.group.gate_level.add_probe_rule(self.probe_rule)
         self.version, self.tenant_rate = row.version, tenant_rate
         self.backlog.reload(row)
 
@@ -225,6 +232,7 @@ class Lane:
             updated_at=0.0,
         )
         self.config = config
+        self.gates.own.set_probes(config.policy.probe, self.context.now())
         ceiling = self.context.limits.lane_in_flight
         most = 1 if endpoint.fifo else min(endpoint.concurrency or ceiling, ceiling)
         self.allowance.limit(most, endpoint.rate)

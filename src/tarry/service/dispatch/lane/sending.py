@@ -196,7 +196,7 @@ def _send(lane: Lane, due: Due, gate: Gate, now: float) -> None:
         _give_slots_back(lane)
         lane.backlog.buffer.put_off(due, now + RETRY_PAUSE)
         return
-    _begin(lane, due, due.payload, gate, now)
+    _start_attempt(lane, due, due.payload, gate, now)
 
 
 def _end_without_payload(lane: Lane, due: Due, now: float) -> None:
@@ -213,8 +213,8 @@ def _end_without_payload(lane: Lane, due: Due, now: float) -> None:
     lane.finish(due, Resent(lane.number, due.resend, made, lane.epoch, Reason.EXPUNGED))
 
 
-def _begin(lane: Lane, due: Due, payload: bytes, gate: Gate, now: float) -> None:
-    """Start an attempt."""
+def _start_attempt(lane: Lane, due: Due, payload: bytes, gate: Gate, now: float) -> None:
+    """Count the attempt at the gate and send its signed request; the answer comes later."""
     context, config = lane.context, lane.config
     probe = gate.phase is OPEN
     context.counters.count_sent(probe=probe)

@@ -6,12 +6,14 @@ JSON, so that the next owner of a lane continues from it.
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import msgspec
 
 from tarry.core.pace import CLOSED, OPEN, PACED, Pace, PacerRule, Phase, Sample, Seen
 from tarry.core.pacer import handed_over, in_a_row, opened, ramped, step
-from tarry.core.probe import probed
+from tarry.core.probe import SHORTEST, probed
+from tarry.core.probe_rule import ProbeRule
 from tarry.core.search import throttled
 from tarry.core.window import Window
 from tarry.service.dispatch.clock import LONG_AGO
@@ -27,6 +29,13 @@ WATCHED = 1.0
 FEW_ANSWERS = 10
 """A gate with fewer answers than this also uses answers of other lanes, twice as many as this."""
 _NOTHING = Window()
+MOST_RULES = 1_000
+
+
+@lru_cache(MOST_RULES)
+def rule_of(probe: ProbeRule) -> PacerRule:
+    """Return the pacer's rule with this `[probe]`; cached since many lanes share a policy."""
+    return RULE if probe == RULE.probe else RULE.replace(probe=probe)
 
 
 def scaled(pace: Pace, factor: float) -> Pace:
@@ -45,10 +54,12 @@ class Gate:
     __slots__ = (
         *("_asked", "_draw", "_failed", "_failed_at", "_late", "_missed", "_passed", "_passed_at"),
         *("_reported_phase", "_spacing", "_spared", "_took", "extra_probe", "hanging", "in_flight"),
-        *("pace", "phase"),
+        *("pace", "phase", "rule"),
     )
 
     def __init__(self, pace: Pace, draw: Callable[[], float]) -> None:
+        self.rule = RULE
+        """The pacer's rule, with the `[probe]` of a policy if one was set."""
         self.pace = pace
         self.phase = pace.phase
         """The phase of `pace`, as a field since each delivery reads it several times."""
@@ -65,6 +76,16 @@ class Gate:
         self._passed_at = LONG_AGO
         self._failed_at = LONG_AGO
         self._reported_phase = pace.phase
+
+    def set_probes(self, probe: ProbeRule, now: float) -> None:
+        """Probe by this rule from now on: a probe that it would send sooner comes sooner."""
+        if probe == self.rule.probe:
+            return
+        self.rule = rule_of(probe)
+        age = now - self.pace.down_since
+        if self.phase is OPEN and age >= RULE.span:
+            latest = now + max(SHORTEST, probe.latest(age, waiting=1))
+            self._become(self.pace.replace(probe_at=min(self.pace.probe_at, latest)))
 
     def free_at(self, now: float, most: int) -> float:
         """Return when the next send may go; infinity while an answer must come first."""
@@ -89,7 +110,7 @@ class Gate:
         self.in_flight += 1
         if self.pace.phase is OPEN:
             self.extra_probe = False
-            self.pace = probed(RULE, self.pace, now=now, waiting=waiting, draw=self._draw())
+            self.pace = probed(self.rule, self.pace, now=now, waiting=waiting, draw=self._draw())
         elif self.pace.phase is PACED:
             self._spacing.sent(now)
         return self.pace.epoch
@@ -140,7 +161,7 @@ class Gate:
     @property
     def fails_by_chance(self) -> bool:
         """Whether its latest failures in a row are no more than it often has by chance."""
-        row = in_a_row(RULE, self.pace)
+        row = in_a_row(self.rule, self.pace)
         streak = self.pace.streak + self._failed + self._missed
         return self.phase is CLOSED and RULE.failures < row and streak < row
 
@@ -169,7 +190,7 @@ class Gate:
         self._forget_answers()
         # A paced gate waits for the last answer: a delivery that fails is sent again at its pace.
         left = waiting or (self.in_flight if self.phase is PACED else 0)
-        self._become(step(RULE, self.pace, seen, now=now, waiting=left, draw=self._draw))
+        self._become(step(self.rule, self.pace, seen, now=now, waiting=left, draw=self._draw))
 
     def _forget_answers(self) -> None:
         """Start to count answers from zero: they were evaluated, or are about an earlier time."""
@@ -211,7 +232,7 @@ class Gate:
         self._forget_answers()  # they are from before
         if capacity is not None:
             self.pace = self.pace.replace(capacity=capacity)
-        pace = opened(RULE, self.pace, now=now, waiting=waiting, draw=self._draw())
+        pace = opened(self.rule, self.pace, now=now, waiting=waiting, draw=self._draw())
         self._become(pace if since is None else pace.replace(down_since=since))
         self._reported_phase = self.phase
 
@@ -269,13 +290,13 @@ class Gate:
             self._step(max(self._passed_at, self._failed_at), 1)
         if self.phase is CLOSED:
             self.take_over_failures(failures)
-            self._become(ramped(RULE, self.pace, now=now))
+            self._become(ramped(self.rule, self.pace, now=now))
             self._reported_phase = self.phase
 
     def slow_down(self, epoch: int, asked: float, now: float) -> None:
         """Go slower: the answer to an attempt at the pace of this epoch asked for a pause."""
         if self.phase is PACED and epoch == self.pace.epoch:
-            self._become(throttled(RULE, self.pace, asked, now=now))
+            self._become(throttled(self.rule, self.pace, asked, now=now))
 
     def hold(self, until: float) -> None:
         """Remember that the endpoint asked to receive nothing until then."""

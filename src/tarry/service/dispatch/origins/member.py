@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from tarry.core.pace import Phase
+from tarry.core.probe_rule import ProbeRule
 from tarry.service.dispatch.limits.gate import Gate
 
 
@@ -20,6 +21,10 @@ class Member(Protocol):
     @property
     def gate(self) -> Gate:
         """Its own gate."""
+
+    @property
+    def probe_rule(self) -> ProbeRule:
+        """How its probes become fewer while the endpoint stays down."""
 
     @property
     def in_flight(self) -> int:

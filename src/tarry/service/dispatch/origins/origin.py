@@ -16,12 +16,14 @@ of its group again.
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from sys import intern
 from typing import Any
 
 from tarry.core.pace import CLOSED, Pace, Phase, Sample
+from tarry.core.probe_rule import ProbeRule
 from tarry.service.dispatch.context import Context
-from tarry.service.dispatch.limits.gate import Gate
+from tarry.service.dispatch.limits.gate import RULE, Gate
 from tarry.service.dispatch.origins.evidence import Evidence, Failures
 from tarry.service.dispatch.origins.member import Member
 from tarry.service.dispatch.origins.shared_record import SharedRecord
@@ -134,6 +136,7 @@ class Origin:
     def join(self, lane: Member) -> None:
         """Take a lane into this group."""
         self.lanes = put_one(self.lanes, lane.number, lane)
+        self.gate_level.add_probe_rule(lane.probe_rule)
 
     def leave(self, lane: Member) -> None:
         """Forget a lane of this group that moved to another origin, or to another worker.
@@ -302,10 +305,24 @@ class Origin:
     def open(self, now: float, capacity: float | None = None, since: float | None = None) -> None:
         """Open this gate, and have all lanes of this level use it."""
         self._ensure_gate()
+        # The lanes have few rules, since most have the policy of their application.
+        self._set_probes({lane.probe_rule for lane in self._lanes()} or {RULE.probe})
         self.gate.open(now, max(1, self.waiting()), capacity, since)
         self._phase_entered()
         self.evidence.gate_opened()
         self._share(now)
+
+    def add_probe_rule(self, rule: ProbeRule) -> None:
+        """Take over the `[probe]` of a lane while only probes are sent, if it asks for more."""
+        if self.gate.phase is Phase.OPEN:
+            is_only_lane = len(list(islice(self._lanes(), 2))) == 1
+            rules = {rule} if is_only_lane else {rule, self.gate.rule.probe}
+            self._set_probes(rules)
+
+    def _set_probes(self, rules: "Iterable[ProbeRule]") -> None:
+        """Probe by the rule that finds out the soonest whether the origin is back."""
+        soonest = min(rules, key=lambda rule: (rule.at_most, rule.late, rule.late_large))
+        self.gate.set_probes(soonest, self._context.now())
 
     def _share(self, now: float) -> None:
         """Have all lanes use this gate, which is open."""

@@ -26,7 +26,7 @@ import msgspec
 from tarry.core.pace import Pace, Phase
 from tarry.core.probe import probed
 from tarry.service.dispatch.context import Context
-from tarry.service.dispatch.limits.gate import RULE, Gate, read_pace, scaled, write_pace
+from tarry.service.dispatch.limits.gate import Gate, read_pace, scaled, write_pace
 from tarry.service.dispatch.work import Work
 
 AHEAD = 5.0
@@ -120,7 +120,7 @@ class SharedRecord:
         if claims:
             total = max(1, self.waiting_elsewhere + (waiting or 0))
             # Without jitter: the gate draws it when the probe goes, and the record follows then.
-            pace = probed(RULE, pace, now=now, waiting=total, draw=0.0)
+            pace = probed(gate.rule, pace, now=now, waiting=total, draw=0.0)
         if pace.phase is Phase.OPEN and (claims or gate.in_flight):
             pace = pace.replace(probe_at=max(pace.probe_at, now + AHEAD))
         # The writer comes first: no two workers write the same text.

@@ -113,7 +113,7 @@ class LaneLoader:
                 try:
                     rows = await self._store.lanes(some)
                     self._drop_lost(some, rows)
-                    await self._load_some(rows)
+                    await self._read_and_load(rows)
                 except BaseException:
                     self._work.add_to_load(numbers[start:])
                     raise
@@ -129,7 +129,7 @@ class LaneLoader:
             if lane is not None and lane.endpoint.id != endpoints.get(number):
                 self._shards.forget(lane)
 
-    async def _load_some(self, rows: Sequence[LaneRow]) -> None:
+    async def _read_and_load(self, rows: Sequence[LaneRow]) -> None:
         """Read all that the lanes need, then load them without waiting in between."""
         owned = [row for row in rows if row.application.shard in self._shards.owned]
         configs = [await self._config(row) for row in owned]
@@ -177,9 +177,13 @@ class LaneLoader:
         probed = row.endpoint.probed_at not in {None, lane.endpoint.probed_at}
         if lane.config.origin != lane_config.origin:
             lane.move(self.origins.group(lane_config.origin, row.application.id))
+        is_edited = lane.config != lane_config
         lane.change(row, lane_config, self._tenant_rate(row, lane.held))
-        if not was_enabled and lane.endpoint.standing is Standing.ENABLED:
+        is_enabled = not was_enabled and lane.endpoint.standing is Standing.ENABLED
+        if is_enabled:
             phases.pace_backlog(lane, now)
+        if is_enabled or is_edited:  # its owner may have repaired it: find out now
+            lane.gates.current.bring_probe_forward(now)
         if probed:
             phases.probe(lane, now)
 

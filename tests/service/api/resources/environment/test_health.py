@@ -1,9 +1,11 @@
+import asyncio
 import os
 from pathlib import Path
 
 import httpx
 import pytest
 
+from tarry.service.api.http.readiness import REMEMBERED
 from tests.plain_http import PLAIN
 
 pytestmark = pytest.mark.anyio
@@ -24,4 +26,6 @@ async def test_it_is_not_well_while_the_database_is_away(
     assert (await client.get("/api/v1/health")).status_code == 503
     assert (await client.get("/api/v1/health/ping")).status_code == 204
     os.rename(elsewhere, path)  # noqa: PTH104  likewise
+    assert (await client.get("/api/v1/health")).status_code == 503, "it is remembered"
+    await asyncio.sleep(REMEMBERED)
     assert (await client.get("/api/v1/health")).status_code == 204

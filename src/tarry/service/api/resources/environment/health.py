@@ -9,8 +9,11 @@ group = Group("Health", "v1.health")
 
 @group.get("/health", needs=Need.NOTHING, tenants=True)
 async def get(call: Call) -> None:
-    """Check that messages can be accepted: the database is writable."""
-    await call.hooks.store.check()
+    """Check that messages can be accepted: the database is writable.
+
+    The answer may be a second old.
+    """
+    await call.readiness.check()
 
 
 @group.get("/health/ping", needs=Need.NOTHING, tenants=True)

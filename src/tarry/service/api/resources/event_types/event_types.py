@@ -32,6 +32,9 @@ Schema = Annotated[Raw, Meta(extra_json_schema={"type": ["object", "boolean"]})]
 Schemas = Annotated[dict[Version, Schema], Meta(max_length=100)]
 Flags = Annotated[list[Name], Meta(max_length=50)]
 
+MOST_BYTES = 1024 * 1024
+"""The most bytes of an event type with its schemas."""
+
 group = Group("Event Type", "v1.event-type")
 
 
@@ -143,7 +146,7 @@ async def list_event_types(call: Call, query: EventTypeQuery) -> Page[EventTypeO
     return page(event_types, query, to_output, lambda event_type: event_type.name)
 
 
-@group.post(LIST_PATH, needs=Need.CHANGE, status=CREATED)
+@group.post(LIST_PATH, needs=Need.CHANGE, status=CREATED, most_bytes=MOST_BYTES)
 async def create(call: Call, body: EventTypeIn) -> EventTypeOut:
     """Create an event type, or replace an archived one."""
     new = await _new(call, body.name, await _checked(body))
@@ -164,7 +167,7 @@ async def get(call: Call) -> EventTypeOut:
     return event_type_out(event_type)
 
 
-@group.put(PATH, needs=Need.CHANGE, also=(CREATED,))
+@group.put(PATH, needs=Need.CHANGE, also=(CREATED,), most_bytes=MOST_BYTES)
 async def update(call: Call, body: EventTypeUpdate) -> Reply[EventTypeOut]:
     """Replace an event type, or create it if it does not exist."""
     name, fields = _name(call), await _checked(body)
@@ -180,7 +183,7 @@ async def update(call: Call, body: EventTypeUpdate) -> Reply[EventTypeOut]:
     return await change_or_create(change_stored, create_new)
 
 
-@group.patch(PATH, needs=Need.CHANGE)
+@group.patch(PATH, needs=Need.CHANGE, most_bytes=MOST_BYTES)
 async def patch(call: Call, body: EventTypePatch) -> EventTypeOut:
     """Change some fields of an event type."""
     name, fields = call.name("event_type_name", KIND), await _checked(body)

@@ -12,6 +12,7 @@ from tarry.service.api.http.problem import Invalid, TooLarge
 from tarry.service.api.http.surrogates import StandIns, decode, stand_ins
 from tarry.service.api.http.times import Instant, instant, instant_or_none
 from tarry.service.api.resources.applications.applications import ApplicationIn
+from tarry.service.api.resources.messages.batch_shape import MOST_MESSAGES, check_shape
 from tarry.service.model import allowed
 from tarry.service.model.allowed import MOST_BYTES, MOST_CHANNELS, MOST_LETTERS, MOST_TAGS
 from tarry.service.model.message import Message
@@ -21,10 +22,6 @@ from tarry.service.wire.sign import check_headers
 MOST_BODY = MOST_BYTES + 128 * 1024
 """The most bytes in the body of a request with one message."""
 MOST_BATCH_BYTES = 16 * 1024 * 1024
-MOST_MESSAGES = 1000
-"""The most messages in one request."""
-LARGE_BATCH = 1024 * 1024
-"""A larger batch may have so many messages that parsing them all would take long."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS, pattern=allowed.NAME)]
 """An event type, or a name that its owner chose. It may be part of a URL."""
@@ -101,7 +98,6 @@ class MessageOut(Struct, rename="camel"):
 
 
 Many = Annotated[list[MessageIn], Meta(max_length=MOST_MESSAGES)]
-Entries = Annotated[list[msgspec.Raw], Meta(max_length=MOST_MESSAGES)]
 _EMPTY, _EXPIRED = msgspec.Raw(b"{}"), msgspec.Raw(b'{"expired":true}')
 
 
@@ -124,8 +120,7 @@ def read_messages(body: bytes, *, batch: bool) -> list[MessageIn]:
 
 def _parse(body: bytes, *, batch: bool) -> list[MessageIn]:
     """Parse one message or, for a batch, a list of them."""
-    if batch and len(body) > LARGE_BATCH:
-        read_body(body, Entries)  # to count them
+    check_shape(body, batch=batch)
     return read_body(body, Many) if batch else [read_body(body, MessageIn)]
 
 

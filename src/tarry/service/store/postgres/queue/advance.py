@@ -15,7 +15,7 @@ from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.ingest.accept import DELIVERY
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.reading.lane_search import first_since
-from tarry.service.store.postgres.retention.old_partition import staying
+from tarry.service.store.postgres.retention.old_partition import messages_that_stay
 
 ROWS_READ_PER_CHANGE = 5
 """How many rows one piece reads for each row that it may change: it locks shards meanwhile."""
@@ -114,7 +114,7 @@ async def _staying_messages(
     connection: Connection, task: Task, messages: Sequence[str]
 ) -> dict[str, bool]:
     """Return the messages that cannot be removed before the commit, and if each is in the lane."""
-    staying_ids = await staying(connection, messages)
+    staying_ids = await messages_that_stay(connection, messages)
     message_rows = await connection.fetch(SQL["advance_there"], sorted(staying_ids), task.lane)
     return {row["id"]: row["placed"] for row in message_rows}
 

@@ -13,7 +13,7 @@ from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.part import Part, lock_and_wake, notify_owners
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.queries import SQL
-from tarry.service.store.postgres.retention.old_partition import staying
+from tarry.service.store.postgres.retention.old_partition import messages_that_stay
 
 LAST_LANE = 2**63 - 1
 """Sorts after every lane."""
@@ -94,7 +94,7 @@ class PostgresHistory(RecordsByKind, Part):
         async def save_request(connection: Connection) -> None:
             if not await connection.fetch(SQL["resend_endpoint"], endpoint.id):
                 raise NotFound("endpoint", endpoint.id)
-            staying_ids = await staying(connection, [message])
+            staying_ids = await messages_that_stay(connection, [message])
             stored = await connection.fetch(SQL["resend_message"], endpoint.application, message)
             if not stored or not staying_ids:
                 raise NotFound("message", message)

@@ -70,7 +70,7 @@ async def end(connection: Connection, existing: Sequence[Partition]) -> int:
     return 0
 
 
-async def staying(connection: Connection, messages: Iterable[str]) -> set[str]:
+async def messages_that_stay(connection: Connection, messages: Iterable[str]) -> set[str]:
     """Return those of these messages that are not in a leaving partition.
 
     No partition of theirs can start to leave before this transaction ends, so a delivery that
