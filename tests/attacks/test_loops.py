@@ -17,7 +17,7 @@ from tarry.errors import EgressRefused
 from tarry.service import Hooks, open_hooks
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
-from tarry.service.model.chain import MOST_DELIVERIES
+from tarry.service.model.message import MOST_IN_CHAIN
 from tarry.service.wire.egress import ITSELF, Egress
 from tarry.service.wire.own_address import own_addresses
 from tarry.service.wire.seal import generate_key
@@ -153,7 +153,7 @@ async def test_a_receiver_that_sends_what_it_gets_is_ended_if_it_passes_the_chai
                 await hooks.send(shop, "a", {})
                 async with asyncio.timeout(30):
                     await ended.wait()
-            assert chains == list(range(1, MOST_DELIVERIES + 1))
+            assert chains == list(range(1, MOST_IN_CHAIN + 1))
             assert refusals == ["chain_too_long"]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from tarry.core import checks
-from tarry.core.probe_rule import ProbeRule
+from tarry.core.probe_rule import PROBES, ProbeRule
 from tarry.core.value import Value, settle
 from tarry.core.window import SLICES, Window, slot_of
 
@@ -94,7 +94,7 @@ class PacerRule(Value):
         longest_hold: checks.Seconds = 10.0,
         creep: float = 0.03,
         tick: checks.Seconds = 0.05,
-        probe: ProbeRule = ProbeRule(),
+        probe: ProbeRule = PROBES,
     ) -> None:
         settle(self, "failures", checks.count("pacer.failures", failures))
         settle(self, "silence", checks.seconds("pacer.silence", silence))

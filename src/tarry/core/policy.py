@@ -6,7 +6,7 @@ from typing import Self
 from tarry.core import checks
 from tarry.core.backoff import Backoff, Exponential
 from tarry.core.jitter import Jitter, Memory, Smooth
-from tarry.core.probe_rule import ProbeRule
+from tarry.core.probe_rule import PROBES, ProbeRule
 from tarry.core.value import Value, settle
 from tarry.errors import PolicyError
 
@@ -75,7 +75,7 @@ class Policy(Value):
         attempt_timeout: checks.Seconds | None = None,
         retry_after: RetryAfter = RetryAfter(),  # noqa: B008  a frozen value
         statuses: Statuses = Statuses(),  # noqa: B008  a frozen value
-        probe: ProbeRule = ProbeRule(),
+        probe: ProbeRule = PROBES,
         nested: bool = False,
         name: str = "",
     ) -> None:

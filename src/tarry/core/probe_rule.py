@@ -51,3 +51,8 @@ class ProbeRule(Value):
 def _share(field: str, value: float) -> float:
     wanted = f"a number from {LEAST_SHARE:g} to 1"
     return checks.number(field, value, wanted, lambda share: LEAST_SHARE <= share <= 1)
+
+
+PROBES = ProbeRule()
+"""The rule of a policy without a `[probe]` table: one object, so that lanes see at once that
+nothing differs."""

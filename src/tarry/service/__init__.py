@@ -11,9 +11,9 @@ from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.listing import Cut
 from tarry.service.model.message import Message
 from tarry.service.model.settings import Limits, Parking
+from tarry.service.model.sizes import Sizes
 from tarry.service.model.task import Task
 from tarry.service.settings import Settings
-from tarry.service.sizes import Sizes
 from tarry.service.store import kinds
 from tarry.service.wire import seal, secret
 from tarry.service.wire.sign import Signer

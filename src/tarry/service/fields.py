@@ -7,8 +7,8 @@ from typing import Any, TypedDict
 from tarry.errors import SettingsError
 from tarry.service.model import policy
 from tarry.service.model.endpoint import Standing
+from tarry.service.model.sizes import SIZES, Sizes, check_description
 from tarry.service.model.text import check_text, words
-from tarry.service.sizes import SIZES, Sizes, check_description
 
 OWNERS = (Standing.ENABLED, Standing.PAUSED, Standing.DISABLED)
 """The standings that an endpoint's owner may set."""

@@ -7,9 +7,8 @@ import msgspec
 from tarry.errors import BacklogFull, Conflict, NotFound
 from tarry.service.model import ids
 from tarry.service.model.application import Application
-from tarry.service.model.chain import check_chain
 from tarry.service.model.endpoint import Endpoint
-from tarry.service.model.message import Accepted, Message, NewMessage, fingerprint
+from tarry.service.model.message import Accepted, Message, NewMessage, check_chain, fingerprint
 from tarry.service.model.text import check_instant, check_text, words
 from tarry.service.store.contract import Store
 from tarry.service.wire.sign import check_headers

@@ -7,7 +7,7 @@ from msgspec import Struct
 from tarry.core.policy import Policy
 from tarry.service.dispatch.upkeep.upkeep import Kept
 from tarry.service.model.settings import DELIVERY, Limits, Parking
-from tarry.service.sizes import SIZES, Sizes
+from tarry.service.model.sizes import SIZES, Sizes
 from tarry.service.wire.egress import PORTS
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from tarry.core.breaker import BreakerRule
 from tarry.core.budget import QuotaRule, RatioRule
 from tarry.core.policy import Policy
-from tarry.core.probe_rule import ProbeRule
+from tarry.core.probe_rule import PROBES, ProbeRule
 from tarry.core.value import Value
 from tarry.errors import ScenarioError
 from tarry.sim.chance import Chance
@@ -31,7 +31,7 @@ class Contestant(Value):
     policy: Policy | None
     budget: QuotaRule | RatioRule | None = None
     breaker: BreakerRule | None = None
-    probe: ProbeRule = ProbeRule()
+    probe: ProbeRule = PROBES
 
 
 class Curve(NamedTuple):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarry.service.model.endpoint import Parking, Secret, Standing
-from tarry.testing.samples import an_endpoint
+from tarry.service.model.endpoint import Parking, Secret, Standing, Subscriber
+from tarry.testing.samples import an_application, an_endpoint
 
 
 @pytest.mark.parametrize(
@@ -120,3 +120,29 @@ def test_who_follows_a_stored_endpoint_keeps_its_place_and_its_parkings() -> Non
     assert (found.id, found.application, found.lane) == (stored.id, "app_1", 3)
     assert (found.standing, found.parked) == (Standing.ENABLED, ((1.0, 9.0),))
     assert (found.url, found.updated_at) == ("https://new.example", 9.0)
+
+
+@pytest.mark.parametrize("event_types", [None, ("a",), ("b", "c")])
+@pytest.mark.parametrize("channels", [None, ("x",), ("y", "z")])
+@pytest.mark.parametrize("sent", [("a", ()), ("a", ("x",)), ("b", ("z", "x")), ("d", ("x",))])
+def test_a_subscriber_wants_what_its_endpoint_wants(
+    event_types: tuple[str, ...] | None,
+    channels: tuple[str, ...] | None,
+    sent: tuple[str, tuple[str, ...]],
+) -> None:
+    endpoint = an_endpoint(an_application(), event_types=event_types, channels=channels)
+    subscriber = Subscriber(
+        id=endpoint.id,
+        lane=1,
+        standing=endpoint.standing,
+        event_types=event_types,
+        channels=channels,
+    )
+    assert subscriber.wants(*sent) == endpoint.wants(*sent)
+
+
+def test_only_deliveries_to_a_disabled_endpoint_are_skipped() -> None:
+    skipping = {
+        standing for standing in Standing if Subscriber(id="a", lane=1, standing=standing).skips
+    }
+    assert skipping == {Standing.DISABLED}

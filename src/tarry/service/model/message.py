@@ -4,6 +4,14 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
+from tarry.errors import SettingsError
+
+CHAIN_HEADER = "webhook-chain"
+"""The header that says a delivery's place in a chain of deliveries: a receiver that handles one
+sends the next message, and so on. A chain that leads back to where it began never ends by itself. A
+receiver that passes the header on with what it sends lets the service count, and end the chain."""
+MOST_IN_CHAIN = 20
+
 
 class Message(Struct, frozen=True, kw_only=True):
     """A message to an application's endpoints.
@@ -12,7 +20,7 @@ class Message(Struct, frozen=True, kw_only=True):
     `deliver_at`. `payload` is None once it was expunged, by hand or by retention. From
     `payload_until` on it need not be kept, once all deliveries have ended. Without a
     `content_type` it is sent as JSON. `chain` is how many deliveries led to it, one caused by the
-    other: see `chain.py`.
+    other: see `CHAIN_HEADER`.
     """
 
     id: str
@@ -58,3 +66,10 @@ class Accepted(Struct, frozen=True):
 def fingerprint(application: str, request: bytes) -> bytes:
     """Return a hash that distinguishes requests under the same key."""
     return blake2b(b"%s\0%s" % (application.encode(), request), digest_size=32).digest()
+
+
+def check_chain(chain: int) -> None:
+    """Raise SettingsError if a message would begin a delivery beyond the longest chain."""
+    if type(chain) is not int or not 0 <= chain < MOST_IN_CHAIN:
+        wanted = f"a whole number from 0 to {MOST_IN_CHAIN - 1}: longer chains are ended"
+        raise SettingsError("chain", chain, wanted)

@@ -20,10 +20,10 @@ from tarry.errors import EgressRefused, PolicyError, SealError, SettingsError
 from tarry.service.dispatch.limits.gate import Gate
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.outcomes.judge import Judgement, Ruling
-from tarry.service.model import chain
 from tarry.service.model.attempt import Attempt, Settlement, Trigger
 from tarry.service.model.delivery import ENDED
 from tarry.service.model.lane import Due, LaneRow
+from tarry.service.model.message import CHAIN_HEADER
 from tarry.service.model.policy import read_policy
 from tarry.service.wire.egress import Egress, origin_of
 from tarry.service.wire.exchange import TIMEOUT, Answer, Request, Target
@@ -129,7 +129,7 @@ def signed_request(  # noqa: PLR0913  everything that a request is made of
     """
     headers = (
         *config.signer.headers(due.message, due.tries + 1, payload, now=wall),
-        (chain.HEADER, str(due.chain + 1)),
+        (CHAIN_HEADER, str(due.chain + 1)),
     )
     if due.content_type is not None:
         target = target.sending(due.content_type)

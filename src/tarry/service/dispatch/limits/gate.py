@@ -79,7 +79,7 @@ class Gate:
 
     def set_probes(self, probe: ProbeRule, now: float) -> None:
         """Probe by this rule from now on: a probe that it would send sooner comes sooner."""
-        if probe == self.rule.probe:
+        if probe is self.rule.probe or probe == self.rule.probe:
             return
         self.rule = rule_of(probe)
         age = now - self.pace.down_since

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from tarry.service.api.http.readiness import REMEMBERED
 from tarry.service.api.resources.messages.bodies import MOST_BATCH_BYTES, MOST_BODY
 from tarry.service.hooks import Hooks
 from tarry.service.model.allowed import MOST_BYTES
@@ -306,6 +307,7 @@ async def test_while_the_database_is_away_it_says_so_and_then_goes_on(
     assert (await client.get("/healthz")).status_code == 200
     os.rename(elsewhere, path)  # noqa: PTH104  likewise
     assert (await client.post(MESSAGES, content=message_in())).status_code == 202
+    await asyncio.sleep(REMEMBERED)
     assert (await client.get("/readyz")).json() == {"status": "ready"}
     assert await accepted(hooks) == 2
 

@@ -27,14 +27,20 @@ from tarry.service.api.resources.messages.bodies import (
     read_messages,
 )
 from tarry.service.model.application import Application
-from tarry.service.model.chain import HEADER, MOST_DELIVERIES
-from tarry.service.model.message import Accepted, Message, NewMessage, fingerprint
+from tarry.service.model.message import (
+    CHAIN_HEADER,
+    MOST_IN_CHAIN,
+    Accepted,
+    Message,
+    NewMessage,
+    fingerprint,
+)
 
 ACCEPTED = 202
 MISFIT = "invalid_payload"
 """The error code of a message in a batch whose payload does not match its schema."""
 
-_CHAIN = HEADER.encode()
+_CHAIN = CHAIN_HEADER.encode()
 _CHAIN_DIGITS = 4
 
 group = Group("Message", "v1.message")
@@ -238,11 +244,13 @@ def _chain(call: Call) -> int:
     if not text:
         return 0
     if not (text.isascii() and text.isdecimal() and len(text) <= _CHAIN_DIGITS):
-        raise Invalid(["header", HEADER], "it must be the number in this header of a delivery")
-    if (chain := int(text)) >= MOST_DELIVERIES:
+        raise Invalid(
+            ["header", CHAIN_HEADER], "it must be the number in this header of a delivery"
+        )
+    if (chain := int(text)) >= MOST_IN_CHAIN:
         detail = (
-            f"{HEADER} is {chain}: {chain} deliveries caused one another, and at most"
-            f" {MOST_DELIVERIES} may; the last receiver sends what the first one gets"
+            f"{CHAIN_HEADER} is {chain}: {chain} deliveries caused one another, and at most"
+            f" {MOST_IN_CHAIN} may; the last receiver sends what the first one gets"
         )
         raise BadRequest("chain_too_long", detail)
     return chain

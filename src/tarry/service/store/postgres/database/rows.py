@@ -10,11 +10,10 @@ from tarry.errors import StoreError
 from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt, Trigger
 from tarry.service.model.delivery import Delivery, Reason, State
-from tarry.service.model.endpoint import Endpoint, Parking, Secret, Standing
+from tarry.service.model.endpoint import Endpoint, Parking, Secret, Standing, Subscriber
 from tarry.service.model.lane import Due, Known, LaneRow, Notice, Stream
 from tarry.service.model.message import Message
 from tarry.service.model.replay import ReplayFilter
-from tarry.service.model.subscriber import Subscriber
 from tarry.service.model.task import Task, Work
 from tarry.service.model.text import MOST_SHOWN, mend
 

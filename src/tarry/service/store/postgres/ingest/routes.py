@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from tarry.service.model.endpoint import Subscriber
 from tarry.service.model.message import Message
-from tarry.service.model.subscriber import Subscriber
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.queries import SQL

@@ -11,9 +11,9 @@ from pathlib import Path
 from msgspec import Struct, json
 
 from tarry.errors import StoreUnavailable
+from tarry.service.model.endpoint import Subscriber
 from tarry.service.model.lane import Lease
 from tarry.service.model.message import Message
-from tarry.service.model.subscriber import Subscriber
 from tarry.service.store.sqlite.database.connection import connect
 from tarry.service.store.sqlite.database.disk import Log, Room
 from tarry.service.store.sqlite.database.rows import array, write_rows

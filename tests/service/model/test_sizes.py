@@ -1,7 +1,7 @@
 import pytest
 
 from tarry.errors import SettingsError
-from tarry.service.sizes import SIZES, Sizes, check_description
+from tarry.service.model.sizes import SIZES, Sizes, check_description
 
 
 @pytest.mark.parametrize("value", [-1, 1.5, None, True])
