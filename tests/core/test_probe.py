@@ -15,7 +15,7 @@ from tarry.core.probe import (
     LONGEST,
     LONGEST_ASKED,
     SHORTEST,
-    STEADY,
+    STEADY_SHORTEST,
     interval,
     probed,
     put_off,
@@ -117,7 +117,7 @@ def test_the_allowance_is_used_not_hoarded(waiting: int) -> None:
     made = attempts(waiting, None, by_chance(1).random, until=HOUR)
     assert most_in_a_span(made) >= 0.9 * allowed(waiting)
     late = [time for time in made if time >= HOUR - RULE.span]
-    assert len(late) >= 0.9 * STEADY * allowed(waiting)
+    assert len(late) >= 0.9 * min(allowed(waiting), RULE.span / STEADY_SHORTEST)
 
 
 # --- An outage that goes on ---------------------------------------------------------------------
@@ -234,7 +234,7 @@ def test_a_short_outage_costs_few_probes_and_is_found_out_soon(
 
 def test_a_drain_that_takes_long_does_not_want_quick_probes() -> None:
     aged = Pace(phase=Phase.OPEN)
-    assert interval(RULE, aged, now=1_000, waiting=100_000) == SHORTEST
+    assert interval(RULE, aged, now=1_000, waiting=100_000) == STEADY_SHORTEST
     known = aged.replace(capacity=1_000.0)
     assert interval(RULE, known, now=1_000, waiting=100_000) == pytest.approx(4.0)
     slow = aged.replace(capacity=1.0)

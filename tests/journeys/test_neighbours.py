@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
 from tarry.core.pace import Phase
+from tarry.core.probe_rule import PROBES
 from tarry.service.dispatch.lane.answers import NO_OVERLOAD
 from tarry.service.dispatch.limits.gate import RULE
 from tarry.service.explain import Scope, origins_of, outlook
@@ -108,9 +110,22 @@ async def test_a_gateway_that_refuses_all_is_probed_as_one_and_nothing_is_lost(
             assert len(gateway.asked) <= 21
             del gateway.asked[:]
         gateway.own = {}
+        late = PROBES.latest(3_700, waiting=count)  # the outage is an hour and a minute old
         for endpoint in endpoints:
-            await service.until_delivered(endpoint, within=60)
+            await service.until_delivered(endpoint, within=late + 60)
             assert await service.counts(endpoint) == {State.DELIVERED: 1}
+
+
+@virtually
+async def test_an_endpoint_is_not_probed_again_before_it_has_answered() -> None:
+    async with virtual_service() as service:
+        refused = {f"/{number}": 404 for number in range(30)}
+        _, gateway = await behind_one(service, 30, down=60, own=refused)
+        await service.add(3)
+        await asyncio.sleep(1800)
+        instants = [at for at, _ in gateway.asked if at > gateway.up_at + 60]
+        assert len(instants) > 20
+        assert all(after > before + 1 for before, after in pairwise(instants))
 
 
 @virtually

@@ -29,6 +29,8 @@ from tests.journeys.seeds import seeded
 
 SELDOM = Limits(lease=600, look=300, keep_up=600, watch=HOUR)
 TEN_MINUTES = 600.0
+MOST = 2_000
+"""The most requests in four days, however many deliveries wait."""
 VERY_LONG = [pytest.mark.long, pytest.mark.timeout(3600)]
 
 
@@ -56,7 +58,8 @@ async def test_a_quiet_endpoint_that_is_down_for_four_days_gets_its_only_message
         assert (delivery.state, delivery.reason) == (State.READY, Reason.LANE_OPEN)
         assert delivery.attempts == 0
         assert most_in_ten_minutes(probes(service, 0.0)) <= 23
-        assert await service.until_delivered(endpoint, within=60) < 60
+        assert len(service.sender.sent) <= 300
+        assert await service.until_delivered(endpoint, within=HOUR + 1) <= HOUR + 1
         told = [
             one for one in await service.store.read(Notices()) if one.kind == "endpoint.failing"
         ]
@@ -70,7 +73,7 @@ async def test_five_attempts_are_enough_to_tell_that_an_endpoint_is_down() -> No
         (message,) = await service.add()
         await asyncio.sleep(DAY)
         assert (await service.delivery(message)).attempts == 0
-        assert await service.until_delivered(endpoint, within=60) < 60
+        assert await service.until_delivered(endpoint, within=HOUR + 1) <= HOUR + 1
 
 
 @pytest.mark.parametrize(("attempts", "lost"), [(1, 5), (2, 2), (4, 1)])
@@ -100,10 +103,11 @@ async def test_a_busy_endpoint_loses_nothing_and_is_asked_rarely(waiting: int) -
         assert await service.counts(endpoint) == {State.READY: waiting}
         found = await service.store.read(Undelivered(service.application.id, limit=waiting))
         assert {delivery.attempts for _, delivery in found} == {0}
-        allowed = max(20, 3 * waiting // 100)
-        assert most_in_ten_minutes(probes(service, began_at + 1)) <= allowed
-        took = await service.until_delivered(endpoint, within=300)
-        assert took < 60
+        made = probes(service, began_at + 1)
+        assert bisect_left(made, began_at + TEN_MINUTES) <= max(20, 3 * waiting // 100)
+        assert len(made) <= MOST
+        took = await service.until_delivered(endpoint, within=HOUR + 60)
+        assert took < 0.01 * lasts + 60
         assert await service.counts(endpoint) == {State.DELIVERED: waiting}
 
 
@@ -123,10 +127,11 @@ async def test_the_endpoints_behind_a_dead_gateway_are_asked_as_one(count: int) 
         assert {sent.host for sent in service.sender.sent} == {"gw.example"}
         # All of them found out for themselves at first, as nothing had failed before.
         assert most_in_ten_minutes(probes(service, began_at + 1)) <= max(20, 3 * count // 100)
+        assert len(probes(service, began_at + 1)) <= MOST
         back_at = service.now()
         for endpoint in endpoints:
-            await service.until_delivered(endpoint, within=300)
-        assert service.now() - back_at < 120
+            await service.until_delivered(endpoint, within=HOUR + 60)
+        assert service.now() - back_at < HOUR + 60
         for endpoint in endpoints:
             assert await service.counts(endpoint) == {State.DELIVERED: 1}
 

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tarry.core.probe_rule import PROBES
 from tarry.service.model.attempt import Trigger
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
@@ -103,7 +104,8 @@ async def test_a_resend_while_the_lane_is_open_is_its_next_probe() -> None:
         *_, attempt = await service.store.read(AllAttemptsOf(second))
         assert attempt.trigger is Trigger.MANUAL
         back = True
-        await service.until_delivered(endpoint, within=120)
+        late = PROBES.latest(2 * HOUR + 60, waiting=2)
+        await service.until_delivered(endpoint, within=late + 1)
         assert (await service.delivery(first)).state is State.DELIVERED
 
 

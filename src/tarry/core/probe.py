@@ -15,9 +15,10 @@ OF_THE_DRAIN = 0.04
 JITTER = 0.1
 """Probes come later by up to this share, never sooner: sooner would break the allowance."""
 ROUNDING = 1e-6
-STEADY = 0.8
-"""The share of the allowance that is used after the first ten minutes: 10,000 waiting deliveries
-cost 2,000 requests in five days, which is 1,800 in the first hour with the whole allowance."""
+STEADY_SHORTEST = 2.5
+"""The least number of seconds between probes after the first ten minutes, unless the rule wants a
+probe sooner. So 10,000 waiting deliveries cost 2,000 requests in five days; the allowance alone
+would be 1,800 in the first hour."""
 LONGEST_ASKED = 3600.0
 """However long a wait an endpoint asks for, it is probed after an hour."""
 
@@ -34,8 +35,13 @@ def interval(rule: PacerRule, pace: Pace, *, now: float, waiting: int) -> float:
     latest = rule.probe.latest(age, waiting=waiting) / (1 + JITTER)
     if age >= rule.probe.steady:
         return max(SHORTEST, latest)
-    allowed = math.floor(max(STEADY * rule.allowance * waiting, rule.least_probes))
-    return max(SHORTEST, min(latest, max(rule.span / allowed * (1 + ROUNDING), drain)))
+    apart = max(STEADY_SHORTEST, rule.span / _allowed(rule, waiting) * (1 + ROUNDING), drain)
+    return max(SHORTEST, min(latest, apart))
+
+
+def _allowed(rule: PacerRule, waiting: int) -> int:
+    """Return how many probes may be sent in a span."""
+    return math.floor(max(rule.allowance * waiting, rule.least_probes))
 
 
 def _first(rule: PacerRule, age: float, waiting: int) -> float:
@@ -44,7 +50,7 @@ def _first(rule: PacerRule, age: float, waiting: int) -> float:
     With a small backlog, wait as long as the outage has lasted. With a larger one, probe sooner: a
     short outage is followed by a short drain, and a late probe would cost a large share of it.
     """
-    allowed = math.floor(max(rule.allowance * waiting, rule.least_probes))
+    allowed = _allowed(rule, waiting)
     eager = (rule.least_probes / allowed) ** 1.4
     return min(_young(age, eager), _rest(rule, allowed, eager)) * (1 + ROUNDING)
 

@@ -242,6 +242,9 @@ async def test_only_a_lane_that_could_send_and_does_nothing_is_idle() -> None:
         lane, now = await a_lane(service), service.now()
         buffer = lane.backlog.buffer
         assert is_idle(lane, now)
+        ends_at = lane.held.until
+        assert not is_idle(lane, ends_at)  # it asks again when the lease is renewed
+        lane.held.renew(now + 1000)
         lane.backlog.ask()
         assert not is_idle(lane, now)
         lane.backlog.fetched(1)

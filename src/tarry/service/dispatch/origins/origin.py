@@ -193,8 +193,10 @@ class Origin:
         """Return whether to probe a lane before others: it did not fail since its last success.
 
         While the origin refuses several lanes, a lane that was not refused yet goes first as well.
+        A lane with a probe in flight does not: another one would say the same.
         """
-        return lane.is_healthy or (self.evidence.refuses_all and not lane.refusals)
+        is_new = self.evidence.refuses_all and not lane.refusals
+        return not lane.in_flight and (lane.is_healthy or is_new)
 
     def _is_past_doubt(self, lane: Member) -> bool:
         """Return whether a lane drains at the pace without doubt.

@@ -126,8 +126,13 @@ class Watchdog:
 
 
 def is_idle(lane: Lane, now: float) -> bool:
-    """Return whether a lane could send but does nothing: it has no row, request or open query."""
-    if not lane.is_at_work or lane.backlog.asking or not lane.is_quiet:
+    """Return whether a lane could send but does nothing: it has no row, request or open query.
+
+    A lane whose lease has ended does nothing until the lease is renewed, and then asks again.
+    """
+    if not lane.is_at_work or lane.held.until <= now:
+        return False
+    if lane.backlog.asking or not lane.is_quiet:
         return False
     gate = lane.gates.current
     if gate.phase is not Phase.CLOSED or next_send_at(lane, gate, now) > now:
