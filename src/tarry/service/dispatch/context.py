@@ -80,7 +80,7 @@ class Context:
         self.sender = sender
         self.limits = limits
         self.parking = parking
-        self.slots = Slots(limits.in_flight)
+        self.slots = Slots(limits.in_flight, later)
         """One for each request in flight."""
         self.unwritten = Slots(limits.in_flight + limits.unsettled)
         """One for each attempt in flight, and on until its outcome is written."""

@@ -1,12 +1,14 @@
 """Slots: nobody has more than are free, those that come free go round, nobody is forgotten."""
 
+from collections.abc import Callable
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarry.service.dispatch.limits.shared import Slots
+from tarry.service.dispatch.clock import Timer
+from tarry.service.dispatch.limits.shared import MOST_IN_A_TURN, Slots
 
 
 class FakeLane:
@@ -202,3 +204,69 @@ def test_whoever_wants_to_send_gets_to_it(
         chance.choice(flying).answered()
     assert [lane.wanted for lane in fakes] == [0] * len(fakes)
     assert slots.free == most
+
+
+# --- Turns of the event loop --------------------------------------------------------------------
+
+
+class Loop:
+    """An event loop whose turns a test ends."""
+
+    def __init__(self) -> None:
+        self.ready: list[Callable[[], None]] = []
+
+    def later(self, delay: float, callback: Callable[[], None]) -> Timer:
+        assert delay == 0
+        self.ready.append(callback)
+        return NEVER_CANCELLED
+
+    def end_turn(self) -> None:
+        ready, self.ready = self.ready, []
+        for callback in ready:
+            callback()
+
+
+class NeverCancelled:
+    def cancel(self) -> None:
+        raise AssertionError
+
+
+NEVER_CANCELLED = NeverCancelled()
+
+
+def test_one_turn_of_the_event_loop_takes_only_so_many() -> None:
+    loop = Loop()
+    (lane,) = pumped(Slots(1000, loop.later), "a")
+    assert lane.in_flight == MOST_IN_A_TURN
+    loop.end_turn()
+    assert lane.in_flight == 2 * MOST_IN_A_TURN
+    for _ in range(20):
+        loop.end_turn()
+    assert lane.in_flight == 500
+
+
+def test_tenants_share_a_turn() -> None:
+    loop = Loop()
+    lanes = pumped(Slots(1000, loop.later), "a", "b", "c", "d")
+    assert [lane.in_flight for lane in lanes] == [MOST_IN_A_TURN, 0, 0, 0]
+    loop.end_turn()
+    assert [lane.in_flight - MOST_IN_A_TURN * (lane is lanes[0]) for lane in lanes] == [8, 8, 8, 8]
+
+
+def test_what_some_tenants_leave_of_a_turn_others_may_take() -> None:
+    loop = Loop()
+    _, *others = pumped(Slots(1000, loop.later), "a", "b", "c", "d")
+    for lane in others[1:]:
+        lane.wanted = 2
+    loop.end_turn()
+    sent = [lane.in_flight for lane in others]
+    assert sent[1:] == [2, 2]
+    assert sum(sent) >= MOST_IN_A_TURN // 2
+
+
+def test_a_loop_with_nothing_to_send_is_not_woken() -> None:
+    loop = Loop()
+    (lane,) = pumped(Slots(1000, loop.later), "a")
+    lane.wanted = 0
+    loop.end_turn()
+    assert loop.ready == []

@@ -5,7 +5,8 @@
 - `TenantRate`: lanes take turns at their application's rate, so that no lane uses it all up.
 - `Slots`: a process has slots for requests in flight, and slots for attempts whose outcomes are not
   written yet. Each tenant has its share of them (`Shares`), so the tenant that holds the most is
-  the first to wait. Slots that become free go to the tenants in turn.
+  the first to wait. Slots that become free go to the tenants in turn, and so do the requests that
+  one turn of the event loop may send.
 - `Round`: waiting lanes by application, in the order of their turns.
 """
 
@@ -226,12 +227,27 @@ class Claimant(Protocol):
         """Send what may be sent now."""
 
 
-class Slots:
-    """A number of slots, and the lanes that wait for one."""
+MOST_IN_A_TURN = 32
+"""How many slots are taken in one turn of the event loop, if a `Slots` counts turns. If hundreds of
+answers that come at once led to hundreds of requests at once, everything else on the loop would
+wait for tens of milliseconds, also what other tenants need."""
 
-    def __init__(self, most: int) -> None:
+
+class Slots:
+    """A number of slots, and the lanes that wait for one.
+
+    With `later`, at most `MOST_IN_A_TURN` slots are taken in one turn of the event loop.
+    """
+
+    def __init__(self, most: int, later: Later | None = None) -> None:
         self._shares = Shares(most)
         self._waiting = Round[Claimant]()
+        self._later = later
+        self._taken, self._limit = 0, MOST_IN_A_TURN
+        """How many slots were taken in this turn, and the number at which the lane that sends now
+        has to stop."""
+        self._part = MOST_IN_A_TURN
+        """How many slots a tenant may take in this turn before it is the next one's turn."""
 
     @property
     def free(self) -> int:
@@ -245,10 +261,14 @@ class Slots:
     def take(self, claimant: Claimant) -> bool:
         """Take a slot and return True; otherwise queue the lane for one and return False."""
         tenant = claimant.tenant
-        if not self._shares.allows(tenant):
+        if self._taken >= self._limit or not self._shares.allows(tenant):
             self._waiting.add(tenant, claimant)
             return False
         self._shares.take(tenant)
+        if self._later is not None:
+            if not self._taken:
+                self._later(0.0, self._begin_turn)
+            self._taken += 1
         return True
 
     def take_anyway(self, claimant: Claimant) -> None:
@@ -266,12 +286,19 @@ class Slots:
         slots, so at most as many tenants are skipped as there are slots.
         """
         skipped = 0
-        while skipped < len(self._waiting) and self._shares.free > 0:
+        while skipped < len(self._waiting) and self.free > 0 and self._taken < MOST_IN_A_TURN:
             if self._shares.allows(self._waiting.next_application):
+                self._limit = min(MOST_IN_A_TURN, self._taken + self._part)
                 self._waiting.pop().pump()
             else:
                 self._waiting.skip()
                 skipped += 1
+        self._limit = MOST_IN_A_TURN
+
+    def _begin_turn(self) -> None:
+        self._taken = 0
+        self._part = max(1, MOST_IN_A_TURN // max(1, len(self._waiting)))
+        self.serve()
 
     def forget(self, claimant: Claimant) -> None:
         """Remove a lane from the queue."""
