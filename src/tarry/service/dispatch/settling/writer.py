@@ -6,7 +6,6 @@ simplified. `SettlementWriter` writes the parts, and lets the lanes go on.
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
@@ -142,34 +141,40 @@ class SettlementWriter:
         if not batch and not changes:
             return
         hit("settle.start")
-        parts = deque([Part(tuple(batch), tuple(changes))])
-        try:
-            while parts:
-                await self._write_first(parts)
-        except BaseException:
-            self._put_back(parts)
-            raise
+        await self._write(Part(tuple(batch), tuple(changes)))
 
-    async def _write_first(self, parts: deque[Part]) -> None:
-        """Write the first part and let its lanes go on; if it is refused, replace it by its halves.
+    async def _write(self, part: Part) -> None:
+        """Write a part and let its lanes go on; if it is refused, write its halves side by side.
+
+        So the good ones among many wait only for a few commits. What is not written because the
+        store is unavailable is put back.
+        """
+        try:
+            written, halves = await self._write_or_halve(part)
+        except BaseException:
+            self._put_back([part])
+            raise
+        if written is not None:
+            self._continue_lanes(*written)
+        for error in await asyncio.gather(*map(self._write, halves), return_exceptions=True):
+            if error is not None:
+                raise error
+
+    async def _write_or_halve(
+        self, part: Part
+    ) -> tuple[tuple[Part, list[bool]] | None, tuple[Part, ...]]:
+        """Return a part as it was written, or its halves if it is refused.
 
         A part that cannot be halved is written in a simpler form, or put back after a while.
         """
-        part = parts[0]
-        written: tuple[Part, list[bool]] | None
         try:
-            written = part, await self._settle(part)
+            return (part, await self._settle(part)), ()
         except StoreUnavailable:
             raise
         except StoreError as error:
             if halves := part.halves():
-                parts.popleft()
-                parts.extendleft(reversed(halves))
-                return
-            written = await self._settle_simpler(part, error)
-        parts.popleft()
-        if written is not None:
-            self._continue_lanes(*written)
+                return None, halves
+            return await self._settle_simpler(part, error), ()
 
     async def _settle_simpler(
         self, part: Part, error: StoreError
