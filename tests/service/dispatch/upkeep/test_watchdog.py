@@ -5,6 +5,7 @@ import logging
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from tarry.errors import StoreUnavailable
 from tarry.service.dispatch.gauges import gauges
@@ -91,6 +92,33 @@ async def test_a_lane_whose_wake_up_was_lost_is_found_and_its_delivery_is_sent(
         assert len(service.sender.sent) == 3
         assert gauges(service.dispatcher).stalled == 1
         assert endpoint.id in caplog.text
+
+
+class LosesRows(LosesWakeUps):
+    """A store with a failover between two looks: each look finds another first row."""
+
+    looks = 0
+
+    async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
+        fetched = await self._store.fetch(wants, now=now, most_bytes=most_bytes)
+        if most_bytes:  # it is the lane's own query
+            return fetched
+        self.looks += 1
+        return replace(fetched, due=[replace(row, seq=row.seq + self.looks) for row in fetched.due])
+
+
+@virtually
+async def test_a_lane_whose_first_ready_row_changes_between_two_looks_is_no_stall() -> None:
+    between = Between(LosesRows)
+    async with virtual_service(through=between, limits=LIMITS) as service:
+        await service.add_endpoint("a.example")
+        await service.add(deliver_at=service.now() + HOUR)  # so that the lane stays in memory
+        await asyncio.sleep(1)
+        between.shaky.loses = True
+        await service.add(3)
+        await asyncio.sleep(4 * WATCH)
+        assert between.shaky.looks >= 4
+        assert gauges(service.dispatcher).stalled == 0
 
 
 @virtually

@@ -12,7 +12,7 @@ instance if the answer of the database to a single query is held up.
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tarry.core.pace import Phase
 from tarry.service.dispatch.context import Context
@@ -72,33 +72,39 @@ class Watchdog:
     # --- Lanes in memory ------------------------------------------------------------------------
 
     async def _look_at_idle(self) -> None:
-        """Compare idle lanes with the store twice, and wake those that have a ready row."""
+        """Compare idle lanes with the store twice, and wake those with the same ready row in both.
+
+        Another row may be ready by a failover that this worker has yet to notice.
+        """
         first = await self._with_ready_rows(list(self._idle_lanes()))
         if not first:
             return
         seen = {lane: lane.backlog.buffer.rewinds for lane in first}
         await asyncio.sleep(SECOND_LOOK)
-        still_idle = set(self._idle_lanes())
-        unmoved = [
-            lane
-            for lane in first
-            if lane in still_idle and lane.backlog.buffer.rewinds == seen[lane]
-        ]
-        forgotten = await self._with_ready_rows(unmoved)
+        second = await self._with_ready_rows(self._unmoved(seen))
         if self._loader.is_busy:
             return
-        for lane in forgotten:
-            if lane in set(self._idle_lanes()) and lane.backlog.buffer.rewinds == seen[lane]:
+        for lane in self._unmoved(seen):
+            if second.get(lane) == first[lane]:
                 self._wake(lane)
+
+    def _unmoved(self, seen: Mapping[Lane, int]) -> list[Lane]:
+        """Return those lanes that are idle and were not rewound since they were `seen`."""
+        idle = set(self._idle_lanes())
+        return [
+            lane
+            for lane, rewinds in seen.items()
+            if lane in idle and lane.backlog.buffer.rewinds == rewinds
+        ]
 
     def _idle_lanes(self) -> Iterator[Lane]:
         now = self._context.now()
         yield from (lane for lane in self._shards.lanes() if is_idle(lane, now))
 
-    async def _with_ready_rows(self, lanes: Sequence[Lane]) -> list[Lane]:
-        """Return those lanes that have a ready delivery in the store."""
+    async def _with_ready_rows(self, lanes: Sequence[Lane]) -> dict[Lane, int]:
+        """Return those lanes that have a ready delivery in the store, and the first one of each."""
         ready = await self._first_ready([lane.number for lane in lanes])
-        return [lane for lane in lanes if lane.number in ready]
+        return {lane: ready[lane.number] for lane in lanes if lane.number in ready}
 
     def _wake(self, lane: Lane) -> None:
         log.error(
