@@ -7,6 +7,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Container, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
@@ -81,6 +82,7 @@ class PostgresBase:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._restarts = ThreadPoolExecutor(1)  # one after the other: a start must not meet a stop
         self._name = f"history_{uuid4().hex}"
         self._ask(SQL("CREATE DATABASE {} TEMPLATE template0").format(Identifier(self._name)))
         self._observer = BlockingStore(cluster.url_of(self._name))
@@ -100,7 +102,7 @@ class PostgresBase:
 
     def restart(self) -> None:
         """Stop the server and start it again, while everything else goes on."""
-        asyncio.get_running_loop().run_in_executor(None, self._cluster.restart)
+        asyncio.get_running_loop().run_in_executor(self._restarts, self._cluster.restart)
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -115,6 +117,7 @@ class PostgresBase:
 
     def close(self) -> None:
         """Read how many deadlocks there were, and drop the database."""
+        self._restarts.shutdown()
         self._observer.stop()
         with self._server() as server:
             server.execute(
