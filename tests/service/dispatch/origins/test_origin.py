@@ -1127,7 +1127,7 @@ def a_shared_whole(place: Place, pace: Pace, **workers: int) -> tuple[Origin, Fa
     return whole, lane
 
 
-def test_a_probe_goes_once_it_is_claimed() -> None:
+def test_a_probe_goes_once_it_is_reserved() -> None:
     place = Place()
     whole, lane = a_shared_whole(place, OPEN)
     lane.wait()

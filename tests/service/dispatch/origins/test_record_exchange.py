@@ -341,7 +341,7 @@ async def test_only_records_that_changed_are_written() -> None:
 
 
 @virtually
-async def test_a_probe_goes_as_soon_as_it_is_claimed() -> None:
+async def test_a_probe_goes_as_soon_as_it_is_reserved() -> None:
     place = Workplace()
     whole, lane = place.whole_of(OPEN)
     lane.wait()
@@ -622,7 +622,7 @@ async def test_a_backlog_that_drains_here_does_not_follow_other_workers(pace: Pa
 
 
 @virtually
-async def test_an_early_probe_is_claimed_again_if_another_worker_wrote_but_did_not_probe() -> None:
+async def test_an_early_probe_is_reserved_again_if_another_worker_wrote_but_did_not_probe() -> None:
     place = Workplace()
     whole, lane = place.whole_of(OPEN, ours(OPEN))
     lane.is_healthy = True
@@ -638,7 +638,7 @@ async def test_an_early_probe_is_claimed_again_if_another_worker_wrote_but_did_n
 
 
 @virtually
-async def test_an_early_probe_is_not_claimed_once_another_worker_has_probed() -> None:
+async def test_an_early_probe_is_not_reserved_once_another_worker_has_probed() -> None:
     place = Workplace()
     whole, lane = place.whole_of(OPEN, ours(OPEN))
     lane.is_healthy = True

@@ -77,7 +77,7 @@ def never() -> None:
     raise NotImplementedError
 
 
-def test_a_worker_alone_claims_at_once_and_may_probe_once_that_is_written() -> None:
+def test_a_worker_alone_reserves_a_probe_at_once_and_may_probe_once_that_is_written() -> None:
     record, _, timers = a_record()
     gate = a_gate()
     assert not record.may_probe(gate.pace, first=False, serve=never)
@@ -106,7 +106,7 @@ def test_deliveries_at_one_other_worker_all_count() -> None:
     assert record.waiting_elsewhere == 30
 
 
-def test_a_probe_that_is_wanted_while_a_record_is_written_is_claimed_with_the_next_one() -> None:
+def test_a_probe_that_is_wanted_while_a_record_is_written_is_reserved_with_the_next_one() -> None:
     record, _, _ = a_record()
     text = record.next_text(a_gate(), waiting=3)
     assert not record.may_probe(OPEN, first=False, serve=never)
@@ -116,7 +116,7 @@ def test_a_probe_that_is_wanted_while_a_record_is_written_is_claimed_with_the_ne
     assert record.may_probe(OPEN, first=False, serve=never)
 
 
-def test_a_claim_is_for_one_probe() -> None:
+def test_a_reservation_is_for_one_probe() -> None:
     record, _, _ = a_record()
     gate = a_gate()
     record.may_probe(gate.pace, first=False, serve=never)
@@ -125,7 +125,7 @@ def test_a_claim_is_for_one_probe() -> None:
     assert not record.may_probe(gate.pace, first=False, serve=never)
 
 
-def test_a_claim_says_when_the_next_probe_goes() -> None:
+def test_a_reservation_says_when_the_next_probe_goes() -> None:
     record, _, _ = a_record()
     gate = a_gate()
     record.may_probe(gate.pace, first=False, serve=never)
@@ -190,15 +190,15 @@ def test_a_lane_that_goes_first_does_not_wait_for_its_lot() -> None:
     assert not timers.set
 
 
-def test_a_probe_that_was_brought_forward_is_claimed_again_if_nobody_has_probed() -> None:
+def test_a_probe_that_was_brought_forward_is_reserved_again_if_nobody_has_probed() -> None:
     record, _, _ = a_record(other=5)
     before = OPEN.replace(probe_at=NOON + 20)
     early = a_gate(OPEN)
     record.may_probe(early.pace, first=True, serve=never)
-    assert record.may_still_claim(early, before)
-    assert not record.may_still_claim(a_gate(before), before)
+    assert record.may_still_reserve(early, before)
+    assert not record.may_still_reserve(a_gate(before), before)
     record.read(write_pace(OPEN.replace(probes=8)))
-    assert not record.may_still_claim(early, before)
+    assert not record.may_still_reserve(early, before)
 
 
 def test_two_workers_never_write_the_same_text() -> None:
@@ -314,7 +314,7 @@ def test_a_probe_that_was_wanted_is_forgotten_when_the_gate_turns() -> None:
     assert not record.wants_probe
 
 
-def test_a_probe_that_was_wanted_is_not_claimed_once_another_worker_has_probed() -> None:
+def test_a_probe_that_was_wanted_is_not_reserved_once_another_worker_has_probed() -> None:
     record, _, _ = a_record()
     record.may_probe(OPEN, first=False, serve=never)
     record.drop_wish()

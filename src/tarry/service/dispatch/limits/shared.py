@@ -216,7 +216,7 @@ class Round(Generic[LaneT]):
 # --- Slots that lanes share ---------------------------------------------------------------------
 
 
-class Claimant(Protocol):
+class SlotUser(Protocol):
     """A lane that needs slots."""
 
     @property
@@ -241,7 +241,7 @@ class Slots:
 
     def __init__(self, most: int, later: Later | None = None) -> None:
         self._shares = Shares(most)
-        self._waiting = Round[Claimant]()
+        self._waiting = Round[SlotUser]()
         self._later = later
         self._taken, self._limit = 0, MOST_IN_A_TURN
         """How many slots were taken in this turn, and the number at which the lane that sends now
@@ -254,15 +254,15 @@ class Slots:
         """How many slots are free."""
         return self._shares.free
 
-    def room(self, claimant: Claimant) -> int:
+    def room(self, lane: SlotUser) -> int:
         """Return how many more slots are free than the lane's tenant holds."""
-        return max(0, self._shares.free - self._shares.held(claimant.tenant))
+        return max(0, self._shares.free - self._shares.held(lane.tenant))
 
-    def take(self, claimant: Claimant) -> bool:
+    def take(self, lane: SlotUser) -> bool:
         """Take a slot and return True; otherwise queue the lane for one and return False."""
-        tenant = claimant.tenant
+        tenant = lane.tenant
         if self._taken >= self._limit or not self._shares.allows(tenant):
-            self._waiting.add(tenant, claimant)
+            self._waiting.add(tenant, lane)
             return False
         self._shares.take(tenant)
         if self._later is not None:
@@ -271,13 +271,13 @@ class Slots:
             self._taken += 1
         return True
 
-    def take_anyway(self, claimant: Claimant) -> None:
+    def take_anyway(self, lane: SlotUser) -> None:
         """Take a slot, also beyond the tenant's share: for something that cannot wait."""
-        self._shares.take(claimant.tenant)
+        self._shares.take(lane.tenant)
 
-    def give_back(self, claimant: Claimant) -> None:
+    def give_back(self, lane: SlotUser) -> None:
         """Free a slot."""
-        self._shares.give_back(claimant.tenant)
+        self._shares.give_back(lane.tenant)
 
     def serve(self) -> None:
         """Let lanes send that wait for a slot, one tenant after the other.
@@ -300,6 +300,6 @@ class Slots:
         self._part = max(1, MOST_IN_A_TURN // max(1, len(self._waiting)))
         self.serve()
 
-    def forget(self, claimant: Claimant) -> None:
+    def forget(self, lane: SlotUser) -> None:
         """Remove a lane from the queue."""
-        self._waiting.discard(claimant.tenant, claimant)
+        self._waiting.discard(lane.tenant, lane)

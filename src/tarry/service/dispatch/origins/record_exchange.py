@@ -20,7 +20,7 @@ LOOK = 1.0
 worker has passed, this worker sends within `LOOK` and `LOT` together, less than two seconds."""
 LOOK_RARELY = 60.0
 """The same while nothing waits here, or while the records name no other worker. A new worker writes
-its name into the record, so that the next claim of a probe is refused and shows it."""
+its name into the record, so that the next reservation of a probe is refused and shows it."""
 
 
 class RecordExchange:
@@ -45,7 +45,7 @@ class RecordExchange:
         self._in_trouble[whole.name] = whole
 
     async def write(self, origins: Iterable[Origin]) -> None:
-        """Write the records that changed, and claim the probes that are due."""
+        """Write the records that changed, and reserve the probes that are due."""
         async with self._busy:
             changed = [origin for origin in origins if origin.is_changed or origin.wants_probe]
             for origin in changed:
@@ -135,7 +135,7 @@ class RecordExchange:
         if mine is not Phase.OPEN:
             return
         if theirs is Phase.OPEN:
-            if record.may_still_claim(whole.gate, before):
+            if record.may_still_reserve(whole.gate, before):
                 self._work.write_origins()
             else:
                 record.drop_wish()

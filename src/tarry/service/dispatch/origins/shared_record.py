@@ -3,7 +3,7 @@
 The lanes of one application are all at one worker. Those of a whole origin may be at several, and
 each worker has its own gate for them. Three rules keep the gates in step:
 
-- **A probe is claimed.** Before a worker probes, it writes the time of the next probe into the
+- **A probe is reserved.** Before a worker probes, it writes the time of the next probe into the
   record. The store replaces the record only if it is the one that the worker knows. So one worker
   sends each probe. If it dies, another sends the next one.
 - **An open gate follows the record.** Every worker whose gate is open reads the record every
@@ -14,7 +14,7 @@ each worker has its own gate for them. Three rules keep the gates in step:
   many deliveries wait at each. So probes are as frequent as if all waited at one worker, and each
   worker drains with its share of the pace. The pace and capacity in the record are those of all.
 
-No delivery depends on the record: a claim that goes wrong costs an extra probe, or delays one.
+No delivery depends on the record: a reservation that fails costs an extra probe, or delays one.
 """
 
 import math
@@ -32,10 +32,10 @@ from tarry.service.dispatch.work import Work
 AHEAD = 5.0
 """The record's next probe is at least this many seconds away while a probe has no answer yet."""
 LOT = 0.5
-"""Seconds within which workers claim a probe that is due, so that all of them get some."""
+"""Seconds within which workers reserve a probe that is due, so that all of them get some."""
 
 Probe = tuple[int, int]
-"""A gate's epoch and how many probes it counts: one more probe can be claimed for each."""
+"""A gate's epoch and how many probes it counts: one more probe can be reserved for each."""
 
 
 class Fleet:
@@ -52,10 +52,10 @@ class Fleet:
 
 
 class SharedRecord:
-    """A whole's record as this worker last read or wrote it, and the probe that it has claimed."""
+    """A whole's record as this worker last read or wrote it, and the probe that it has reserved."""
 
     __slots__ = (
-        *("_claiming", "_claimed", "_context", "_drawn_for", "_fleet", "_share", "_turn_for"),
+        *("_context", "_drawn_for", "_fleet", "_reserved", "_reserving", "_share", "_turn_for"),
         *("_work", "pace", "text", "wants_probe", "workers"),
     )
 
@@ -67,9 +67,9 @@ class SharedRecord:
         self.workers: dict[str, int] = {}
         """The workers that have lanes there, and how many deliveries wait at each."""
         self.wants_probe = False
-        """Whether the next write claims a probe."""
-        self._claiming: Probe | None = None
-        self._claimed: Probe | None = None
+        """Whether the next write reserves a probe."""
+        self._reserving: Probe | None = None
+        self._reserved: Probe | None = None
         self._drawn_for: Probe | None = None
         self._turn_for: Probe | None = None
         self._share = 1.0
@@ -80,23 +80,23 @@ class SharedRecord:
         self.pace = read_pace(text, now=self._context.now())
         self.workers = read_workers(text)
 
-    # --- Claims ---------------------------------------------------------------------------------
+    # --- Probes ---------------------------------------------------------------------------------
 
     def may_probe(self, pace: Pace, *, first: bool, serve: Callable[[], None]) -> bool:
-        """Return whether the next probe is claimed. If not, claim it and call `serve` later.
+        """Return whether the next probe is reserved. If not, reserve it and call `serve` later.
 
-        Workers draw lots for who claims first. One with a lane that goes `first` does not wait, and
-        the one that probed last waits longest.
+        Each worker waits a random time before it reserves. One with a lane that goes `first` does
+        not wait, and the one that probed last waits longest.
         """
         probe = (pace.epoch, pace.probes)
-        if self._claimed == probe:
+        if self._reserved == probe:
             return True
         if first or self.sharers == 1 or self._turn_for == probe:
             self.wants_probe = True
             self._work.write_origins()
         elif self._drawn_for != probe:
             self._drawn_for = probe
-            was_mine = self._claimed == (pace.epoch, pace.probes - 1)
+            was_mine = self._reserved == (pace.epoch, pace.probes - 1)
             wait = LOT if was_mine else LOT * self._context.draw()
             self._context.later(wait, lambda: self._take_turn(probe, serve))
         return False
@@ -106,22 +106,22 @@ class SharedRecord:
         serve()
 
     def next_text(self, gate: Gate, *, waiting: int | None) -> bytes:
-        """Return the record to write for a gate, with a probe claimed if one is wanted.
+        """Return the record to write for a gate, with a probe reserved if one is wanted.
 
         `waiting` deliveries wait at this worker; None if it has no lanes there. Such a worker does
         not know whether the origin is still down: it only takes its name out of the record.
         """
         now, pace = self._context.now(), gate.pace
         if waiting is None and pace.phase is Phase.OPEN:
-            self._claiming = None
+            self._reserving = None
             return replace_workers(self.text, self._others)
-        claims = self.wants_probe and pace.phase is Phase.OPEN
-        self._claiming = (pace.epoch, pace.probes) if claims else None
-        if claims:
+        reserves = self.wants_probe and pace.phase is Phase.OPEN
+        self._reserving = (pace.epoch, pace.probes) if reserves else None
+        if reserves:
             total = max(1, self.waiting_elsewhere + (waiting or 0))
             # Without jitter: the gate draws it when the probe goes, and the record follows then.
             pace = probed(gate.rule, pace, now=now, waiting=total, draw=0.0)
-        if pace.phase is Phase.OPEN and (claims or gate.in_flight):
+        if pace.phase is Phase.OPEN and (reserves or gate.in_flight):
             pace = pace.replace(probe_at=max(pace.probe_at, now + AHEAD))
         # The writer comes first: no two workers write the same text.
         mine = {} if waiting is None else {self._fleet.worker: waiting}
@@ -129,22 +129,22 @@ class SharedRecord:
         return write_record(scaled(pace, 1 / self._share), workers)
 
     def written(self, text: bytes) -> bool:
-        """Take over the text that was written; return whether a probe was claimed with it.
+        """Take over the text that was written; return whether a probe was reserved with it.
 
-        A probe that was wanted only after the text was made is claimed with the next one.
+        A probe that was wanted only after the text was made is reserved with the next one.
         """
         self.read(text)
-        if self._claiming is None:
+        if self._reserving is None:
             return False
-        self.wants_probe, self._claimed = False, self._claiming
+        self.wants_probe, self._reserved = False, self._reserving
         return True
 
     def drop_wish(self) -> None:
-        """Claim no probe with the next write: another worker has probed."""
+        """Reserve no probe with the next write: another worker has probed."""
         self.wants_probe = False
 
-    def may_still_claim(self, gate: Gate, before: Pace) -> bool:
-        """Return whether a probe that was brought forward may still be claimed.
+    def may_still_reserve(self, gate: Gate, before: Pace) -> bool:
+        """Return whether a probe that was brought forward may still be reserved.
 
         It may if no worker has probed since. `before` is what the record said then.
         """
