@@ -73,8 +73,8 @@ EXCEPTION = re.compile(
     r"#\s*(?:noqa: [A-Z0-9, ]*[A-Z][0-9]+|type: ignore\[[\w, -]+\])(?P<reason>.*)"
 )
 MOST = {
-    "uses of Any in src": 305,
-    "noqa comments in src": 392,
+    "uses of Any in src": 200,
+    "noqa comments in src": 345,
     "uses of Any in tests": 617,
     "noqa comments in tests": 431,
 }

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from errno import EPIPE
-from typing import Any
 
 import click
 
@@ -105,7 +104,7 @@ class Grouped(click.Group):
         info_name: str | None,
         args: list[str],
         parent: click.Context | None = None,
-        **extra: Any,  # noqa: ANN401  click's arguments
+        **extra: object,
     ) -> click.Context:
         """Parse the arguments before the subcommand."""
         with _in_one_line():

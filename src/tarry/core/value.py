@@ -28,7 +28,7 @@ class ValueType(type):
     __defaults__: dict[str, object]
 
     def __new__(
-        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], *, init: bool = True
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, object], *, init: bool = True
     ) -> "ValueType":
         """Make the class with a slot for every annotated name.
 

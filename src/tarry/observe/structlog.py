@@ -1,7 +1,5 @@
 """Write events to structlog, with the facts as keys and values."""
 
-from typing import Any
-
 from tarry.observe.events import Event
 from tarry.observe.facts import Errors, checked, facts_of, level_of, word_of
 
@@ -24,7 +22,7 @@ class Logger:
 
     def __init__(
         self,
-        logger: Any = None,  # noqa: ANN401  structlog's loggers have no type in common
+        logger: object = None,
         *,
         errors: Errors = "message",
     ) -> None:

@@ -86,7 +86,7 @@ def _async(view: View, webhook: Webhook, largest: int) -> View:
 
 
 def _at_once(work: Callable[..., Any]) -> Callable[..., Any]:
-    async def done(*args: Any, **named: Any) -> Any:  # noqa: ANN401  the arguments of `work`
+    async def done(*args: object, **named: object) -> object:
         return work(*args, **named)
 
     return done

@@ -86,7 +86,7 @@ class _Put(Struct, frozen=True):
     tags: Sequence[str]
     deliver_at: float | None
 
-    def row(self) -> tuple[Any, ...]:
+    def row(self) -> tuple[object, ...]:
         """Return its row with a new id; SettingsError if the message cannot be sent."""
         if not isinstance(self.payload, bytes):
             wanted = "bytes, which are signed and sent as they are"

@@ -1,7 +1,8 @@
 """Objects of the webhook service with sensible values: a test gives only what matters to it."""
 
 from itertools import count
-from typing import Any
+
+from msgspec.structs import replace
 
 from tarry.service.model.application import SHARDS, Application
 from tarry.service.model.attempt import Attempt, Settlement
@@ -29,40 +30,40 @@ def new_id(prefix: str) -> str:
     return make(prefix, now=NOON + middle, entropy=bytes(19))
 
 
-def an_application(**values: Any) -> Application:  # noqa: ANN401  any fields
+def an_application(**values: object) -> Application:
     """Return an application in `ENVIRONMENT`."""
-    defaults = {
-        "id": new_id(APPLICATION),
-        "environment": ENVIRONMENT,
-        "name": "Acme",
-        "created_at": NOON,
-        "updated_at": NOON,
-    }
-    return Application(**{**defaults, **values})
+    defaults = Application(
+        id=new_id(APPLICATION),
+        environment=ENVIRONMENT,
+        name="Acme",
+        created_at=NOON,
+        updated_at=NOON,
+    )
+    return replace(defaults, **values)
 
 
-def an_endpoint(application: str | Application, **values: Any) -> Endpoint:  # noqa: ANN401  likewise
+def an_endpoint(application: str | Application, **values: object) -> Endpoint:
     """Return an endpoint of an application that gets every message."""
-    defaults = {
-        "id": new_id(ENDPOINT),
-        "application": _id(application),
-        "url": "https://hooks.example/in",
-        "created_at": NOON,
-        "updated_at": NOON,
-    }
-    return Endpoint(**{**defaults, **values})
+    defaults = Endpoint(
+        id=new_id(ENDPOINT),
+        application=_id(application),
+        url="https://hooks.example/in",
+        created_at=NOON,
+        updated_at=NOON,
+    )
+    return replace(defaults, **values)
 
 
-def a_message(application: str | Application, **values: Any) -> Message:  # noqa: ANN401  likewise
+def a_message(application: str | Application, **values: object) -> Message:
     """Return a message to the endpoints of an application."""
-    defaults = {
-        "id": new_id(MESSAGE),
-        "application": _id(application),
-        "event_type": "invoice.paid",
-        "payload": b'{"total": 12}',
-        "accepted_at": NOON,
-    }
-    return Message(**{**defaults, **values})
+    defaults = Message(
+        id=new_id(MESSAGE),
+        application=_id(application),
+        event_type="invoice.paid",
+        payload=b'{"total": 12}',
+        accepted_at=NOON,
+    )
+    return replace(defaults, **values)
 
 
 def new_message(
@@ -70,60 +71,60 @@ def new_message(
     *,
     key: str | None = None,
     fingerprint: bytes = b"",
-    **values: Any,  # noqa: ANN401  likewise
+    **values: object,
 ) -> NewMessage:
     """Return a message to be accepted, with its idempotency key if given."""
     return NewMessage(a_message(application, **values), key, fingerprint)
 
 
-def a_due(**values: Any) -> Due:  # noqa: ANN401  likewise
+def a_due(**values: object) -> Due:
     """Return a delivery that may be sent, as a store returns it."""
-    defaults = {
-        "lane": 1,
-        "seq": 1,
-        "stream": Stream.READY,
-        "message": "msg_sample",
-        "event_type": "invoice.paid",
-        "payload": b'{"total": 12}',
-        "accepted_at": NOON,
-    }
-    return Due(**{**defaults, **values})
+    defaults = Due(
+        lane=1,
+        seq=1,
+        stream=Stream.READY,
+        message="msg_sample",
+        event_type="invoice.paid",
+        payload=b'{"total": 12}',
+        accepted_at=NOON,
+    )
+    return replace(defaults, **values)
 
 
-def an_attempt(due: Due, **values: Any) -> Attempt:  # noqa: ANN401  likewise
+def an_attempt(due: Due, **values: object) -> Attempt:
     """Return the next attempt of a fetched delivery; by default it met a server error."""
-    defaults = {
-        "id": new_id(ATTEMPT),
-        "lane": due.lane,
-        "message": due.message,
-        "number": due.tries + 1,
-        "at": NOON,
-        "took": 0.25,
-        "url": "https://hooks.example/in",
-        "status": 500,
-        "kind": "server error",
-    }
-    return Attempt(**{**defaults, **values})
+    defaults = Attempt(
+        id=new_id(ATTEMPT),
+        lane=due.lane,
+        message=due.message,
+        number=due.tries + 1,
+        at=NOON,
+        took=0.25,
+        url="https://hooks.example/in",
+        status=500,
+        kind="server error",
+    )
+    return replace(defaults, **values)
 
 
-def delivered(due: Due, **values: Any) -> Settlement:  # noqa: ANN401  likewise
+def delivered(due: Due, **values: object) -> Settlement:
     """Settle a fetched delivery as delivered, under the first lease of its shard."""
-    defaults = {
-        "lane": due.lane,
-        "epoch": 1,
-        "seq": due.seq,
-        "message": due.message,
-        "tries": due.tries,
-        "state": State.DELIVERED,
-        "reason": Reason.DELIVERED,
-        "attempts": due.attempts + 1,
-        "ended_at": NOON,
-        "attempt": an_attempt(due, status=204, kind=None),
-    }
-    return Settlement(**{**defaults, **values})
+    defaults = Settlement(
+        lane=due.lane,
+        epoch=1,
+        seq=due.seq,
+        message=due.message,
+        tries=due.tries,
+        state=State.DELIVERED,
+        reason=Reason.DELIVERED,
+        attempts=due.attempts + 1,
+        ended_at=NOON,
+        attempt=an_attempt(due, status=204, kind=None),
+    )
+    return replace(defaults, **values)
 
 
-def postponed(due: Due, due_at: float, **values: Any) -> Settlement:  # noqa: ANN401  likewise
+def postponed(due: Due, due_at: float, **values: object) -> Settlement:
     """Settle a fetched delivery as failed for now: it waits until `due_at`."""
     defaults = {
         "state": State.WAITING,
@@ -136,7 +137,7 @@ def postponed(due: Due, due_at: float, **values: Any) -> Settlement:  # noqa: AN
     return delivered(due, **{**defaults, **values})
 
 
-def put_back(due: Due, **values: Any) -> Settlement:  # noqa: ANN401  likewise
+def put_back(due: Due, **values: object) -> Settlement:
     """Settle a fetched delivery that met a lane that is down: ready again, attempt not counted."""
     defaults = {
         "state": State.READY,
@@ -148,74 +149,74 @@ def put_back(due: Due, **values: Any) -> Settlement:  # noqa: ANN401  likewise
     return delivered(due, **{**defaults, **values})
 
 
-def failed(due: Due, **values: Any) -> Settlement:  # noqa: ANN401  likewise
+def failed(due: Due, **values: object) -> Settlement:
     """Settle a fetched delivery as permanently failed."""
     defaults = {"state": State.FAILED, "reason": Reason.EXHAUSTED, "attempt": an_attempt(due)}
     return delivered(due, **{**defaults, **values})
 
 
-def a_notice(endpoint: Endpoint, **values: Any) -> Notice:  # noqa: ANN401  likewise
+def a_notice(endpoint: Endpoint, **values: object) -> Notice:
     """Return a notice to the owner of an endpoint."""
-    defaults = {
-        "id": new_id("notice_"),
-        "application": endpoint.application,
-        "endpoint": endpoint.id,
-        "kind": "endpoint.failing",
-        "facts": {"share": 0.5, "failures": 7, "since": None, "url": endpoint.url},
-        "at": NOON,
-    }
-    return Notice(**{**defaults, **values})
+    defaults = Notice(
+        id=new_id("notice_"),
+        application=endpoint.application,
+        endpoint=endpoint.id,
+        kind="endpoint.failing",
+        facts={"share": 0.5, "failures": 7, "since": None, "url": endpoint.url},
+        at=NOON,
+    )
+    return replace(defaults, **values)
 
 
-def a_task(endpoint: Endpoint, work: Work, **values: Any) -> Task:  # noqa: ANN401  likewise
+def a_task(endpoint: Endpoint, work: Work, **values: object) -> Task:
     """Return a task for the lane of an endpoint, which must have one."""
-    defaults = {
-        "id": new_id(TASK),
-        "work": work,
-        "environment": ENVIRONMENT,
-        "application": endpoint.application,
-        "endpoint": endpoint.id,
-        "lane": endpoint.lane,
-        "created_at": NOON,
-    }
-    return Task(**{**defaults, **values})
+    defaults = Task(
+        id=new_id(TASK),
+        work=work,
+        environment=ENVIRONMENT,
+        application=endpoint.application,
+        endpoint=endpoint.id,
+        lane=endpoint.lane,
+        created_at=NOON,
+    )
+    return replace(defaults, **values)
 
 
-def an_event_type(name: str, **values: Any) -> EventType:  # noqa: ANN401  likewise
+def an_event_type(name: str, **values: object) -> EventType:
     """Return an event type of `ENVIRONMENT`."""
-    defaults = {
-        "environment": ENVIRONMENT,
-        "name": name,
-        "description": "Somebody paid",
-        "created_at": NOON,
-        "updated_at": NOON,
-    }
-    return EventType(**{**defaults, **values})
+    defaults = EventType(
+        environment=ENVIRONMENT,
+        name=name,
+        description="Somebody paid",
+        created_at=NOON,
+        updated_at=NOON,
+    )
+    return replace(defaults, **values)
 
 
-def a_key(**values: Any) -> Key:  # noqa: ANN401  likewise
+def a_key(**values: object) -> Key:
     """Return an API key to `ENVIRONMENT`."""
     key_id = new_id("key_")
-    defaults = {
-        "id": key_id,
-        "environment": ENVIRONMENT,
-        "hash": key_id.encode(),
-        "created_at": NOON,
-    }
-    return Key(**{**defaults, **values})
+    defaults = Key(
+        id=key_id,
+        environment=ENVIRONMENT,
+        hash=key_id.encode(),
+        created_at=NOON,
+    )
+    return replace(defaults, **values)
 
 
-def a_claim(holder: str, **values: Any) -> Claim:  # noqa: ANN401  likewise
+def a_claim(holder: str, **values: object) -> Claim:
     """Return a claim of the request `order-1` that came at noon, held for ten seconds."""
-    defaults = {
-        "environment": ENVIRONMENT,
-        "key": "order-1",
-        "fingerprint": b"\x00\xff",
-        "at": NOON,
-        "holder": holder,
-        "until": NOON + 10,
-    }
-    return Claim(**{**defaults, **values})
+    defaults = Claim(
+        environment=ENVIRONMENT,
+        key="order-1",
+        fingerprint=b"\x00\xff",
+        at=NOON,
+        holder=holder,
+        until=NOON + 10,
+    )
+    return replace(defaults, **values)
 
 
 def _id(application: str | Application) -> str:

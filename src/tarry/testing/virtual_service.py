@@ -150,7 +150,7 @@ class VirtualService:
             self._running.cancel()
             await asyncio.wait([self._running])
 
-    async def add_application(self, **values: Any) -> Application:  # noqa: ANN401  any fields
+    async def add_application(self, **values: object) -> Application:
         """Add an application."""
         application = an_application(**values)
         await self.store.put(application)
@@ -163,7 +163,7 @@ class VirtualService:
         *,
         application: Application | None = None,
         path: str = "/in",
-        **values: Any,  # noqa: ANN401  any fields
+        **values: object,
     ) -> Endpoint:
         """Add an endpoint at a host, which answers by a script."""
         if script is not None:
@@ -184,7 +184,7 @@ class VirtualService:
         """Move an endpoint to another URL."""
         return await self.change(endpoint, url=url)
 
-    async def change(self, endpoint: Endpoint, **values: Any) -> Endpoint:  # noqa: ANN401  any fields
+    async def change(self, endpoint: Endpoint, **values: object) -> Endpoint:
         """Change an endpoint's settings, as its owner would."""
         stored = (await self.store.get(Lanes(endpoint.application), endpoint.id)).endpoint
         return await self.store.put(replace(stored, **values, updated_at=self.now()))

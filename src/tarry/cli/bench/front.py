@@ -10,7 +10,6 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from typing import Any
 
 import uvloop
 
@@ -32,9 +31,9 @@ ANYWHERE = "127.0.0.1:0"
 
 
 async def echo(
-    _scope: Mapping[str, Any],
-    receive: Callable[[], Awaitable[Mapping[str, Any]]],
-    send: Callable[[Mapping[str, Any]], Awaitable[None]],
+    _scope: Mapping[str, object],
+    receive: Callable[[], Awaitable[Mapping[str, object]]],
+    send: Callable[[Mapping[str, object]], Awaitable[None]],
 ) -> None:
     """Read a request and answer 202."""
     while (await receive()).get("more_body"):
@@ -44,7 +43,7 @@ async def echo(
     await send({"type": "http.response.body", "body": b"{}"})
 
 
-def starlette_echo() -> Any:  # noqa: ANN401  an ASGI application
+def starlette_echo() -> object:
     """Build the same application on a framework, to show what the framework alone costs."""
     from starlette.applications import Starlette  # noqa: PLC0415  optional
     from starlette.requests import Request  # noqa: PLC0415  likewise

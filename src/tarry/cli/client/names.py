@@ -1,7 +1,6 @@
 """Names of applications and endpoints for lists of ids, and words for states and reasons."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from tarry.cli.client.client import Server, ServerRefused
 from tarry.cli.output.tables import known_as
@@ -12,7 +11,7 @@ class Names:
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._things: dict[tuple[str, ...], Mapping[str, Any]] = {}
+        self._things: dict[tuple[str, ...], Mapping[str, object]] = {}
 
     def app(self, app: str) -> str:
         """Return an application's uid, or its id with its name."""
@@ -28,7 +27,7 @@ class Names:
         """Return an endpoint's URL; empty if it is not known."""
         return str(self._get("app", app, "endpoint", endpoint).get("url", ""))
 
-    def _get(self, *path: str) -> Mapping[str, Any]:
+    def _get(self, *path: str) -> Mapping[str, object]:
         """Request a resource once, and remember it; only its id is known if that is refused."""
         if path not in self._things:
             try:
@@ -43,7 +42,7 @@ class Vocabulary:
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._tables: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None
+        self._tables: Mapping[str, Mapping[str, Mapping[str, object]]] | None = None
 
     def label(self, table: str, name: str) -> str:
         """Return the label of a name; the name itself if the server has no words for it."""
@@ -62,7 +61,7 @@ class Vocabulary:
                 return name
         return typed
 
-    def table(self, name: str) -> Mapping[str, Mapping[str, Any]]:
+    def table(self, name: str) -> Mapping[str, Mapping[str, object]]:
         """Return a table of the server's vocabulary, by name; empty if the server has none."""
         if self._tables is None:
             try:

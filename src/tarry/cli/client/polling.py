@@ -131,11 +131,11 @@ class MessageProgress:
         return reason, text, f"{self._vocabulary.label('reasons', reason)}{next_attempt}"
 
 
-def _is_waiting(endpoint: Mapping[str, Any]) -> bool:
+def _is_waiting(endpoint: Mapping[str, object]) -> bool:
     """Return whether a delivery to this endpoint is still to be made."""
     return endpoint["statusText"] in WAITING
 
 
-def _name_and_url(endpoint: Mapping[str, Any]) -> str:
+def _name_and_url(endpoint: Mapping[str, object]) -> str:
     """Return what to call an endpoint."""
     return plain(f"{known_as(endpoint)} ({endpoint['url']})")

@@ -105,7 +105,7 @@ class Remote:
     ) -> None:
         """Show a list: up to `limit` items, or everything."""
         most = None if everything else limit + 1
-        items: Iterator[Any]
+        items: Iterator[object]
         if query.get("with_content") is False:
             items = map(_without_payload, self.server.items(*path, most=most, **query))
         elif self.as_json:
@@ -128,7 +128,7 @@ class Remote:
             click.echo("None found.", err=True)
 
 
-def _without_payload(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _without_payload(row: Mapping[str, object]) -> Mapping[str, object]:
     """Drop the payload of a message listed without content: the API's {} is not what was sent."""
     return {name: value for name, value in row.items() if name != "payload"}
 

@@ -49,7 +49,9 @@ def variables(names: Iterable[str], settings: Iterable[str]) -> Finding:
 
 
 def names(
-    host: str = NAME, patience: float = PATIENCE, look_up: Callable[..., Any] = socket.getaddrinfo
+    host: str = NAME,
+    patience: float = PATIENCE,
+    look_up: Callable[..., object] = socket.getaddrinfo,
 ) -> Finding:
     """Check that host names can be looked up."""
     answers: SimpleQueue[Finding] = SimpleQueue()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any, TypeVar
 
-C = TypeVar("C", bound=Callable[..., Any])
+C = TypeVar("C", bound=Callable[..., object])
 
 
 def option_group(*options: Callable[[Any], Any]) -> Callable[[C], C]:

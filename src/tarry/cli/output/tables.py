@@ -27,7 +27,7 @@ Columns = Mapping[str, str | CellText]
 """The header of each column, with the name of its field or a function that fills its cell."""
 
 
-def known_as(row: Mapping[str, Any]) -> str:
+def known_as(row: Mapping[str, object]) -> str:
     """Return what a thing is called: its uid, or its id if it has none."""
     return str(row.get("uid") or row["id"])
 
@@ -47,7 +47,7 @@ def due_cell(field: str) -> CellText:
     return lambda row: describe_due(row.get(field))
 
 
-def print_fields(row: Mapping[str, Any]) -> None:
+def print_fields(row: Mapping[str, object]) -> None:
     """Print one thing for people: a line for each field that is not empty or outdated."""
     print_pairs(
         {
@@ -95,7 +95,7 @@ _SAID = frozenset({"disabled", "filterTypes", "rateLimit", "version"})
 """Fields that only repeat what a newer field says."""
 
 
-def print_table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> int:
+def print_table(rows: Iterable[Mapping[str, object]], columns: Columns) -> int:
     """Print a table for people, and return its number of rows; in a narrow window, print lines."""
     cells = [[_cell(row, source) for source in columns.values()] for row in rows]
     drawn = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
@@ -158,7 +158,7 @@ def _all_text(item: Mapping[str, object]) -> bool:
     return all(isinstance(part, str) for part in item.values())
 
 
-def _cell(row: Mapping[str, Any], source: str | CellText) -> str:
+def _cell(row: Mapping[str, object], source: str | CellText) -> str:
     """Return the text of a cell: a field of the row, or what a function makes of the row."""
     if callable(source):
         return source(row)

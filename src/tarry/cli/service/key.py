@@ -26,7 +26,7 @@ EXIT_CODES = (
 SCOPES = ("admin", "write", "read", "send")
 
 
-def _end_of_key(row: Mapping[str, Any]) -> str:
+def _end_of_key(row: Mapping[str, object]) -> str:
     """Return when a key expires, or that it was revoked."""
     if row["revokedAt"] is not None:
         return "revoked"

@@ -19,7 +19,7 @@ from tarry.cli.input.option_group import option_group
 from tarry.cli.output.safe_text import fits_a_header
 from tarry.cli.service.options import FILE, FOUND, WrongSettings, setting
 
-C = TypeVar("C", bound=Callable[..., Any])
+C = TypeVar("C", bound=Callable[..., object])
 STANDARD_INPUT = "-"
 MOST_BYTES = 4096
 SOURCES = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)

@@ -46,7 +46,7 @@ KNOWN = (
 LISTS = ("allow_network", "trusted_proxy")
 """Settings that may have several values."""
 
-C = TypeVar("C", bound=Callable[..., Any])
+C = TypeVar("C", bound=Callable[..., object])
 P = ParamSpec("P")
 T = TypeVar("T")
 

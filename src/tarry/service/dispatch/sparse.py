@@ -15,7 +15,7 @@ Key = TypeVar("Key")
 Item = TypeVar("Item")
 
 
-class _Nothing(dict[Any, Any]):
+class _Nothing(dict[object, object]):
     """The empty dict that all owners share. It refuses new items."""
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:

@@ -89,7 +89,7 @@ class Scene:
         deleted = endpoint or self.endpoint
         return (await self.store.delete(Endpoints(deleted.application), deleted.id, now=NOON))[0]
 
-    async def add_endpoint(self, **values: Any) -> Endpoint:  # noqa: ANN401  likewise
+    async def add_endpoint(self, **values: object) -> Endpoint:
         """Add an endpoint to the application, and read the wake-up of its lane."""
         endpoint = await self.store.put(an_endpoint(self.application, **values))
         await self.store.woken(self.leases)

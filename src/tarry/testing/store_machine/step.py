@@ -5,19 +5,19 @@ on each other, hardly anything would happen. So the machine has one rule: do a s
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from hypothesis import strategies as st
 
-Step = tuple[str, dict[str, Any]]
+Step = tuple[str, dict[str, object]]
 """The name of a method, and its arguments."""
 Method = TypeVar("Method", bound=Callable[..., None])
 
-_arguments: dict[str, dict[str, st.SearchStrategy[Any]]] = {}
+_arguments: dict[str, dict[str, st.SearchStrategy[object]]] = {}
 _names: list[str] = []
 
 
-def step(*, often: int = 1, **arguments: st.SearchStrategy[Any]) -> Callable[[Method], Method]:
+def step(*, often: int = 1, **arguments: st.SearchStrategy[object]) -> Callable[[Method], Method]:
     """Make a method a step with these arguments; `often` is its frequency relative to others."""
 
     def mark(method: Method) -> Method:

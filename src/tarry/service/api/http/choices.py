@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any
 
 from msgspec import inspect
 
 
-def choices(kind: Any, path: Sequence[str]) -> list[str]:  # noqa: ANN401  a type
+def choices(kind: object, path: Sequence[str]) -> list[str]:
     """Return the allowed values of the field at `path` in a body or query of this type.
 
     The list is empty if the field has no fixed set of values.
@@ -16,7 +15,7 @@ def choices(kind: Any, path: Sequence[str]) -> list[str]:  # noqa: ANN401  a typ
 
 
 @lru_cache(maxsize=256)
-def _type_info(kind: Any) -> inspect.Type:  # noqa: ANN401  a type
+def _type_info(kind: object) -> inspect.Type:
     return inspect.type_info(kind)
 
 

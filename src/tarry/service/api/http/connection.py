@@ -32,7 +32,7 @@ class Joined:
         self._held = b""
         self.is_closing = transport.is_closing
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever else a transport has
+    def __getattr__(self, name: str) -> object:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:

@@ -49,7 +49,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     needs: Need
     tenants: bool
     query: type | None
-    body: Any
+    body: object
     raw: bool
     secret: bool
     sealed: bool
@@ -117,7 +117,7 @@ class Group:
         tenants: bool = False,
         secret: bool = False,
         sealed: bool = False,
-        body: Any = None,  # noqa: ANN401  a type
+        body: object = None,
         most_bytes: int = MOST_BYTES,
         name: str | None = None,
     ) -> Callable[[Handler], Handler]:
@@ -155,7 +155,7 @@ class Group:
         return declare
 
 
-def _body_type(annotated: Any) -> Any:  # noqa: ANN401  types
+def _body_type(annotated: object) -> object:
     """Return the type of a response's body: `T` for `T` and `Reply[T]`; None for no body."""
     if get_origin(annotated) is Reply:
         (annotated,) = get_args(annotated)

@@ -53,7 +53,7 @@ def read_body(body: bytes, kind: Any) -> Any:  # noqa: ANN401  a value of type `
         raise Invalid(["body"], str(error), NO_JSON) from error
 
 
-def may_be_left_out(kind: Any) -> bool:  # noqa: ANN401  a type
+def may_be_left_out(kind: object) -> bool:
     """Return whether a body of this type is optional."""
     return type(None) in get_args(kind)
 
@@ -77,7 +77,7 @@ def read_query(query: bytes, kind: Any) -> Any:  # noqa: ANN401  a value of type
         raise _invalid("query", error, kind) from error
 
 
-def _fields(query: bytes, kind: type) -> dict[str, Any]:
+def _fields(query: bytes, kind: type) -> dict[str, object]:
     """Return the fields of a query as values for msgspec: lists, numbers, booleans and texts."""
     try:
         text = query.decode("ascii")
@@ -96,7 +96,7 @@ def _fields(query: bytes, kind: type) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:  # noqa: ANN401  a type
+def _decoder(kind: object) -> msgspec.json.Decoder[object]:
     return msgspec.json.Decoder(kind)
 
 
@@ -104,7 +104,7 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:  # noqa: ANN401  a type
 def _list_fields(kind: type) -> frozenset[str]:
     """Return the names of the fields of a type that are lists."""
 
-    def is_list(hint: Any) -> bool:  # noqa: ANN401  a type
+    def is_list(hint: object) -> bool:
         parts = get_args(hint)
         return getattr(hint, "__origin__", None) is list or any(map(is_list, parts))
 
@@ -123,7 +123,7 @@ def _kinds(kind: type) -> dict[str, frozenset[type]]:
     }
 
 
-def _types_inside(hint: Any) -> Iterator[type]:  # noqa: ANN401  a type, or a value of a Literal
+def _types_inside(hint: object) -> Iterator[type]:
     """Yield the types within a type hint that a query has to be converted to."""
     kind = hint if isinstance(hint, type) else type(hint)
     if issubclass(kind, int):
@@ -155,7 +155,7 @@ def _time(text: str) -> str:
     return f"{match['minute']}{second}{plus}{match['zone']}"
 
 
-def _invalid(where: str, error: msgspec.ValidationError, kind: Any) -> Invalid:  # noqa: ANN401  a type
+def _invalid(where: str, error: msgspec.ValidationError, kind: object) -> Invalid:
     """Turn msgspec's error into Invalid: find the field, and say what is allowed."""
     match = _ERROR_PATH.match(str(error))
     detail, steps = (match["detail"], match["path"] or "") if match else (str(error), "")

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from itertools import islice
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -67,7 +66,7 @@ def stand_ins(text: bytes) -> StandIns | None:
     return StandIns(_replace_escapes(_HALF, text, stand_in, len(_FREE)), halves)
 
 
-def decode(text: bytes, kind: Any) -> Any:  # noqa: ANN401  a value of type `kind`
+def decode(text: bytes, kind: object) -> object:
     """Decode JSON, with the replacement character U+FFFD for each lone surrogate.
 
     A text with more of them than there are stand-ins is refused, since that would take too long.

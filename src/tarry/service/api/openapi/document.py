@@ -126,7 +126,7 @@ def _for_all_languages(schema: Any) -> Any:  # noqa: ANN401  JSON
     return schema
 
 
-def _operation(operation: Operation, schemas: Mapping[Any, Json]) -> Json:
+def _operation(operation: Operation, schemas: Mapping[object, Json]) -> Json:
     """Describe one operation: parameters, body, responses and errors."""
     described: Json = {
         "operationId": operation.name,
@@ -212,7 +212,7 @@ def _header_parameters(operation: Operation) -> list[Json]:
     ]
 
 
-def _responses(operation: Operation, schemas: Mapping[Any, Json]) -> Json:
+def _responses(operation: Operation, schemas: Mapping[object, Json]) -> Json:
     """Describe the operation's responses, successes and errors, by status."""
     if operation.answer is None:
         responses: Json = {str(status): {"description": "Done"} for status in operation.statuses}

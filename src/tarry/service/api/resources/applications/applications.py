@@ -1,7 +1,7 @@
 """Operations on applications, which are the tenants of an environment."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
@@ -134,7 +134,9 @@ async def delete(call: Call) -> None:
     _forget(call, stored)
 
 
-async def changed(call: Call, application: Application, fields: Mapping[str, Any]) -> Application:
+async def changed(
+    call: Call, application: Application, fields: Mapping[str, object]
+) -> Application:
     """Change the given fields of an application; concurrent changes of other fields are kept."""
     new = await call.hooks.store.change(
         Applications(application.environment),

@@ -1,7 +1,7 @@
 """The bodies of requests and responses about endpoints."""
 
 from enum import StrEnum
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -133,7 +133,7 @@ class EndpointOut(Struct, rename="camel", kw_only=True):
 def whole(body: EndpointUpdate, stored: Standing = Standing.ENABLED) -> EndpointFields:
     """Return all fields that a POST or PUT sets, except the URL, the headers and the secret."""
     rate = body.throttle_rate or body.rate_limit
-    fields: dict[str, Any] = {
+    fields: dict[str, object] = {
         "uid": body.uid,
         "description": body.description or "",
         "event_types": _once(body.types),
@@ -149,7 +149,7 @@ def whole(body: EndpointUpdate, stored: Standing = Standing.ENABLED) -> Endpoint
 def part(body: EndpointPatch, stored: Standing) -> EndpointFields:
     """Return the fields that a PATCH changes, except the URL."""
     rate = body.rate_limit if body.throttle_rate is UNSET else body.throttle_rate
-    fields: dict[str, Any] = {
+    fields: dict[str, object] = {
         "uid": body.uid,
         "description": body.description,
         "event_types": _once(body.types),
@@ -192,7 +192,7 @@ def _once(names: list[str] | UnsetType | None) -> tuple[str, ...] | UnsetType | 
     return tuple(dict.fromkeys(names)) if isinstance(names, list) else names
 
 
-def _fields_of_tarry(body: Own) -> dict[str, Any]:
+def _fields_of_tarry(body: Own) -> dict[str, object]:
     """Return the fields in a body that only tarry has, as far as they are given."""
     fields = {"concurrency": body.concurrency, "fifo": body.fifo, "blocking": body.blocking}
     return {name: value for name, value in fields.items() if value is not UNSET}
@@ -211,7 +211,7 @@ def _disabled(body: EndpointUpdate, stored: Standing) -> bool | UnsetType:
 
 def _standing(
     wish: Wish | UnsetType, stored: Standing, *, disabled: bool | UnsetType
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the new standing, if the request sets one.
 
     A parked endpoint already counts as disabled, so `disabled: true` does not change it.

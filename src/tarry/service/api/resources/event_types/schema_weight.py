@@ -5,7 +5,6 @@ most the schema's weight times the number of the payload's values, however the s
 """
 
 from collections.abc import Iterator
-from typing import Any
 from urllib.parse import unquote
 
 MOST_BYTES = 64 * 1024
@@ -45,7 +44,7 @@ class TooHeavyError(ValueError):
     """A schema cannot be used for validation; the text says why, and what would be allowed."""
 
 
-def weigh(schema: Any) -> int:  # noqa: ANN401  any JSON
+def weigh(schema: object) -> int:
     """Return the weight of a schema; TooHeavyError if it is above MOST_WEIGHT or unknown."""
     try:
         return _Scale(schema).weigh_part(schema)[0]
@@ -59,19 +58,19 @@ _TOO_DEEP = f"its schemas are nested too deeply; at most {MOST_DEPTH} levels are
 class _Scale:
     """Weighs the parts of one schema, and remembers their weights."""
 
-    def __init__(self, root: Any) -> None:  # noqa: ANN401  any JSON
+    def __init__(self, root: object) -> None:
         self._root = root
         dialect = root.get("$schema") if isinstance(root, dict) else None
         self._ids = (
             ("$id", "id") if isinstance(dialect, str) and "draft-04" in dialect else ("$id",)
         )
-        self._anchors: dict[str, list[Any]] = {}
+        self._anchors: dict[str, list[object]] = {}
         for name, part in self._named_parts(root):
             self._anchors.setdefault(name, []).append(part)
         self._weights: dict[int, Weight] = {}
         self._in_progress: set[int] = set()
 
-    def weigh_part(self, part: Any) -> Weight:  # noqa: ANN401  any JSON
+    def weigh_part(self, part: object) -> Weight:
         """Return the weight of a schema within the root; TooHeavyError if it is too much."""
         if not isinstance(part, dict):
             return 1, 1
@@ -107,7 +106,7 @@ class _Scale:
         self._weights[id(part)] = weight, depth
         return weight, depth
 
-    def _weigh_keyword(self, keyword: str, value: Any) -> Weight:  # noqa: ANN401  any JSON
+    def _weigh_keyword(self, keyword: str, value: object) -> Weight:
         """Return the weight of one keyword of a schema, with the schemas in its value."""
         if keyword in _REFERENCES and isinstance(value, str):
             return self.weigh_part(self._target_of_reference(value))
@@ -117,7 +116,7 @@ class _Scale:
             value = list(value.values())
         return self._weigh_value(value)
 
-    def _weigh_value(self, value: Any) -> Weight:  # noqa: ANN401  any JSON
+    def _weigh_value(self, value: object) -> Weight:
         """Return the weight of a value that may be a schema or contain some; others weigh 1."""
         if isinstance(value, dict):
             return self.weigh_part(value)
@@ -128,7 +127,7 @@ class _Scale:
             (depth for _, depth in weights), default=0
         )
 
-    def _target_of_reference(self, reference: str) -> Any:  # noqa: ANN401  any JSON
+    def _target_of_reference(self, reference: str) -> object:
         """Return the part of the schema that a `$ref` leads to; TooHeavyError if there is none."""
         document, hash_sign, pointer = reference.partition("#")
         if document or not hash_sign:
@@ -147,7 +146,7 @@ class _Scale:
             self._check_id(part)
         return part
 
-    def _check_id(self, part: Any) -> None:  # noqa: ANN401  any JSON
+    def _check_id(self, part: object) -> None:
         """Refuse an id inside the schema, because references below it would be relative to it."""
         if not isinstance(part, dict):
             return
@@ -160,7 +159,7 @@ class _Scale:
             if "json-schema.org" in name:
                 raise TooHeavyError(f"{keyword} {name!r} is reserved; use a name of your own")
 
-    def _named_parts(self, part: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401  any JSON
+    def _named_parts(self, part: object) -> Iterator[tuple[str, object]]:
         """Yield the parts of a schema that have an anchor or an id, by these names."""
         if isinstance(part, dict):
             names = [part.get(keyword) for keyword in ("$anchor", "$dynamicAnchor", *self._ids)]
@@ -172,7 +171,7 @@ class _Scale:
             yield from self._named_parts(inner)
 
 
-def _step_into(part: Any, step: str, reference: str) -> Any:  # noqa: ANN401  any JSON
+def _step_into(part: object, step: str, reference: str) -> object:
     """Return what a part of the schema holds under one step of a reference's path."""
     if isinstance(part, dict) and step in part:
         return part[step]

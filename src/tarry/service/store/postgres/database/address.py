@@ -1,6 +1,5 @@
 """The database's URL: parse it, and show it without its password."""
 
-from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from msgspec import Struct
@@ -89,7 +88,7 @@ def show(url: str) -> str:
     account, at, hosts = parts.netloc.rpartition("@")
     if ":" in account:
         account = f"{account.partition(':')[0]}:{HIDDEN}"
-    query: list[tuple[str, Any]] = [
+    query: list[tuple[str, object]] = [
         (name, HIDDEN if "pass" in name.lower() else value)
         for name, value in parse_qsl(parts.query, keep_blank_values=True)
     ]

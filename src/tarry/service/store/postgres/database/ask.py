@@ -1,7 +1,5 @@
 """Ask a server about itself, on a connection without tarry's own settings."""
 
-from typing import Any
-
 import asyncpg  # type: ignore[import-untyped]  # it ships no types
 
 from tarry.errors import StoreError
@@ -12,7 +10,7 @@ CONNECT_SECONDS = 10.0
 """Seconds to wait for a connection."""
 
 
-async def ask(url: str, query: str) -> dict[str, Any]:
+async def ask(url: str, query: str) -> dict[str, object]:
     """Return the row that a query gives; StoreError if the server cannot be queried."""
     try:
         connection = await asyncpg.connect(read(url).url, timeout=CONNECT_SECONDS)

@@ -99,8 +99,8 @@ class Database:
     async def fetch(self, sql: str, *arguments: object) -> list[Any]:
         """Return the rows of a query that changes nothing."""
 
-        async def fetch_rows(connection: Connection) -> list[Any]:
-            rows: list[Any] = await connection.fetch(sql, *arguments)
+        async def fetch_rows(connection: Connection) -> list[object]:
+            rows: list[object] = await connection.fetch(sql, *arguments)
             return rows
 
         return await self.run(fetch_rows, Mode.SINGLE)

@@ -180,7 +180,7 @@ def from_notice(value: Notice) -> tuple[object, ...]:
     return _columns_of(value, facts=json(value.facts))
 
 
-def columns(rows: Iterable[Sequence[object]], count: int) -> list[list[Any]]:
+def columns(rows: Iterable[Sequence[object]], count: int) -> list[list[object]]:
     """Return rows as `count` lists, one for each column, for `unnest`."""
     return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(count)]
 

@@ -193,7 +193,7 @@ class PostgresListing(RecordsByKind, Part):
         Also returns the mark to continue from, if the search stopped early.
         """
 
-        async def read_piece(low: Key, high: Key, most: int) -> list[tuple[Any, ...]]:
+        async def read_piece(low: Key, high: Key, most: int) -> list[tuple[object, ...]]:
             piece_rows = await self._database.fetch(
                 _in_direction(query, cut), owner, low, high, most, *conditions
             )
@@ -219,11 +219,11 @@ class PostgresListing(RecordsByKind, Part):
         endpoints = {row["lane"]: rows.endpoint(row) for row in endpoint_rows}
         return [(attempt, endpoints[attempt.lane]) for attempt in attempts]
 
-    async def _count(self, query: str, owner: str | int, span: tuple[str, str]) -> Counter[Any]:
+    async def _count(self, query: str, owner: str | int, span: tuple[str, str]) -> Counter[object]:
         """Count rows between two ids, by the column `what`."""
         first, high = span
 
-        async def read_counts(low: str, most: int) -> list[tuple[Any, int, int, str]]:
+        async def read_counts(low: str, most: int) -> list[tuple[object, int, int, str]]:
             """Return, for each value, how many rows have it, twice, and the last row's id."""
             groups = await self._database.fetch(SQL[query], owner, low, high, most)
             return [

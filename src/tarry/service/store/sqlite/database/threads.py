@@ -90,7 +90,7 @@ class Threads:
 class Job(Struct, Generic[Context], eq=False):
     """Work to do, the future of its caller, and the result: an answer or an error."""
 
-    work: Callable[[Context], Any]
+    work: Callable[[Context], object]
     future: "asyncio.Future[Any]"
     answer: Any = None
     error: BaseException | None = None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from typing import Any, assert_never  # parameters of queries are numbers and words
+from typing import assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -159,13 +159,13 @@ def _purge(session: Session, task: Task, limit: int) -> Piece:
     return piece
 
 
-def _bounds_of_messages(task: Task, limit: int, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401  parameters of any type
+def _bounds_of_messages(task: Task, limit: int, **parameters: object) -> dict[str, object]:
     """Return the parameters of a query for a piece of the task's messages."""
     at, after = task.place
     return _bounds(task, limit, application=task.application, at=at, after=after, **parameters)
 
 
-def _bounds(task: Task, limit: int, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401  parameters of any type
+def _bounds(task: Task, limit: int, **parameters: object) -> dict[str, object]:
     return {
         "until": task.end,
         "limit": limit * ROWS_READ_PER_CHANGE,

@@ -1,7 +1,5 @@
 """Messages, deliveries and attempts in this store, and requests to change them."""
 
-from typing import Any  # parameters of queries are numbers and words
-
 import apsw
 
 from tarry.errors import NotFound
@@ -114,7 +112,7 @@ class SqliteHistory(RecordsByKind):
         hit("resend.after")
 
     async def _deliveries(
-        self, query: str, bounds: dict[str, Any]
+        self, query: str, bounds: dict[str, object]
     ) -> list[tuple[Endpoint, Delivery]]:
         """Return the deliveries that a query finds, each with its endpoint."""
         return await self._threads.browse(
