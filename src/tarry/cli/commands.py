@@ -96,7 +96,7 @@ def _let_go_what_cannot_be_written() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-class Grouped(click.Group):
+class CommandGroup(click.Group):
     """A group that lists its commands under headings and ends them properly at Ctrl-C."""
 
     def make_context(
@@ -135,7 +135,7 @@ class Grouped(click.Group):
 
 
 @click.group(
-    cls=Grouped,
+    cls=CommandGroup,
     commands=CommandTable({name: path for part in GROUPS.values() for name, path in part.items()}),
     epilog="Exit codes: 0, success; 1, failure; 2, the command line, a setting or a"
     " file it names is wrong; 3, the database or the server cannot be used; 4, what was waited for"

@@ -84,15 +84,15 @@ class Contention(Value):
         policy = lone_policy(contestant, "contention")
         if not self.give_up:
             policy = policy.replace(attempts=None, within=None)
-        story = self._play(policy, chance)
-        time = max(story.taken_at + story.left_at)
-        metrics = {"time": time, "calls": float(len(story.written_at))}
+        times = self._play(policy, chance)
+        time = max(times.taken_at + times.left_at)
+        metrics = {"time": time, "calls": float(len(times.written_at))}
         if self.give_up:
-            metrics["gave_up"] = len(story.left_at) / self.clients
-        curves = {"done": self._done(story, time), "writes": self._writes(story, time)}
+            metrics["gave_up"] = len(times.left_at) / self.clients
+        curves = {"done": self._done(times, time), "writes": self._writes(times, time)}
         return Run(metrics, curves)
 
-    def _play(self, policy: Policy, chance: Chance) -> "_Story":
+    def _play(self, policy: Policy, chance: Chance) -> "_Times":
         """Let all clients read and write until each has succeeded or given up.
 
         This ends: of all clients that read the same version, the first to write succeeds. The queue
@@ -103,18 +103,18 @@ class Contention(Value):
         draw, order = chance.draws("policy"), count().__next__
         queue = [(latency(), order(), _Client()) for _ in range(self.clients)]
         heapify(queue)
-        latest, story = 0, _Story([], [], [])
+        latest, times = 0, _Times([], [], [])
         while queue:
             now, _, client = queue[0]
             if client.version is None:  # the client comes to read
                 client.version = latest
                 heapreplace(queue, (now + latency() + latency(), order(), client))
                 continue
-            story.written_at.append(now)
+            times.written_at.append(now)
             answered = now + latency()
             if client.version == latest:
                 latest += 1
-                story.taken_at.append(answered)
+                times.taken_at.append(answered)
                 heappop(queue)
                 continue
             decision = decide(policy, client, REFUSED, now=answered, draw=draw)
@@ -122,26 +122,26 @@ class Contention(Value):
                 client.go_on(decision)
                 heapreplace(queue, (answered + decision.delay + latency(), order(), client))
             else:
-                story.left_at.append(answered)
+                times.left_at.append(answered)
                 heappop(queue)
-        return story
+        return times
 
-    def _done(self, story: "_Story", time: float) -> Curve:
+    def _done(self, times: "_Times", time: float) -> Curve:
         """Return the share of clients whose write was accepted, over time."""
-        done = np.arange(len(story.taken_at) + 1, dtype=np.float64)
-        seconds = np.array([0.0, *sorted(story.taken_at), time])
+        done = np.arange(len(times.taken_at) + 1, dtype=np.float64)
+        seconds = np.array([0.0, *sorted(times.taken_at), time])
         share = np.append(done, done[-1]) / self.clients
         return Curve("clients done", "share of all", seconds, share)
 
-    def _writes(self, story: "_Story", time: float) -> Curve:
+    def _writes(self, times: "_Times", time: float) -> Curve:
         """Count the writes per bucket; a bucket is some latencies wide, or more for a long run."""
         width = max(LATENCIES_A_BUCKET * self.latency_mean, time / MOST_BUCKETS) or 1.0
-        counts = np.bincount((np.array(story.written_at) / width).astype(np.int64))
+        counts = np.bincount((np.array(times.written_at) / width).astype(np.int64))
         starts = np.arange(len(counts), dtype=np.float64) * width
         return Curve("writes", f"writes per {width:.3g} s", starts, counts.astype(np.float64))
 
 
-class _Story(NamedTuple):
+class _Times(NamedTuple):
     """When each write arrived, when clients learned of their success, and when others gave up."""
 
     written_at: list[float]

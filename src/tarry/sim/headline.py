@@ -11,7 +11,7 @@ from tarry.sim.estimate import Estimate, estimate
 from tarry.sim.study import Result, Study
 
 
-class Race(NamedTuple):
+class Comparison(NamedTuple):
     """The word for the winner's merit, how its lead is described, and whether more is better."""
 
     title: str
@@ -19,11 +19,11 @@ class Race(NamedTuple):
     more: bool = False
 
 
-RACES: Mapping[str, Race] = {
-    "goodput": Race("Highest goodput", "above", more=True),
-    "recovery": Race("First to recover", "s before"),
-    "time": Race("First to be done", "s before"),
-    "peak": Race("Lowest peak", "below"),
+RACES: Mapping[str, Comparison] = {
+    "goodput": Comparison("Highest goodput", "above", more=True),
+    "recovery": Comparison("First to recover", "s before"),
+    "time": Comparison("First to be done", "s before"),
+    "peak": Comparison("Lowest peak", "below"),
 }
 """The metrics to compare, in order: the first one in which the contestants differ is used."""
 

@@ -14,7 +14,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class _Jumping(selectors.SelectSelector):
+class _VirtualSelector(selectors.SelectSelector):
     """Polls for events without waiting, and moves the clock instead."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     """An event loop with a clock of its own, which starts at 0."""
 
     def __init__(self) -> None:
-        self._jumping = _Jumping()
+        self._jumping = _VirtualSelector()
         super().__init__(self._jumping)
         # How early a timer may fire. The default of a nanosecond is lost when it is added to the
         # seconds of a year: a timer that is just due would never fire.

@@ -8,7 +8,7 @@ from tarry.core.outcome import Kind
 from tarry.service.wire import connection
 from tarry.service.wire.connection import LONGEST_JOINED, TICK, Connection, Deadlines, Exchange
 from tarry.service.wire.exchange import Answer, Request, Target
-from tarry.service.wire.setback import Setback
+from tarry.service.wire.send_failure import SendFailure
 
 TARGET = Target("http", "hooks.example", 80, "/")
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"
@@ -192,7 +192,7 @@ def test_with_all_headers_there_the_status_is_the_answer(
 
 def test_given_up_it_closes_and_tells_why(stage: Stage) -> None:
     stage.carry()
-    stage.connection.abandon(Setback(Kind.TIMEOUT, "late"))
+    stage.connection.abandon(SendFailure(Kind.TIMEOUT, "late"))
     assert stage.wire.ended == "aborted"
     assert stage.ending is Kind.TIMEOUT
     stage.receive(OK)
@@ -203,7 +203,7 @@ def test_given_up_it_closes_and_tells_why(stage: Stage) -> None:
 def test_given_up_within_the_body_the_status_is_the_answer(stage: Stage) -> None:
     stage.carry()
     stage.receive(OK[:-1])
-    stage.connection.abandon(Setback(Kind.TIMEOUT, "late"))
+    stage.connection.abandon(SendFailure(Kind.TIMEOUT, "late"))
     assert stage.ending == 200
     assert stage.answers[0].truncated
 
@@ -211,27 +211,27 @@ def test_given_up_within_the_body_the_status_is_the_answer(stage: Stage) -> None
 def test_an_exchange_ends_once(stage: Stage) -> None:
     exchange = stage.carry()
     exchange.bucket = {exchange}
-    exchange.fail(Setback(Kind.TIMEOUT, "late"))
-    exchange.fail(Setback(Kind.DNS, "later"))
+    exchange.fail(SendFailure(Kind.TIMEOUT, "late"))
+    exchange.fail(SendFailure(Kind.DNS, "later"))
     assert stage.ending is Kind.TIMEOUT
     assert exchange.bucket == set()
 
 
 UNSENT = [
-    (Setback(Kind.DNS, "no such name"), True),
-    (Setback(Kind.TRANSIENT, "refused"), True),
-    (Setback(Kind.TLS, "no handshake"), True),
-    (Setback(Kind.TRANSIENT, "no file descriptors", local=True), False),
-    (Setback(Kind.DNS, "too many names", local=True), False),
-    (Setback(Kind.BLOCKED, "not this address"), False),
-    (Setback(Kind.PROTOCOL, "no such header"), False),
-    (Setback(Kind.TIMEOUT, "the name was not resolved"), False),
+    (SendFailure(Kind.DNS, "no such name"), True),
+    (SendFailure(Kind.TRANSIENT, "refused"), True),
+    (SendFailure(Kind.TLS, "no handshake"), True),
+    (SendFailure(Kind.TRANSIENT, "no file descriptors", local=True), False),
+    (SendFailure(Kind.DNS, "too many names", local=True), False),
+    (SendFailure(Kind.BLOCKED, "not this address"), False),
+    (SendFailure(Kind.PROTOCOL, "no such header"), False),
+    (SendFailure(Kind.TIMEOUT, "the name was not resolved"), False),
 ]
 
 
 @pytest.mark.parametrize(("why", "unreachable"), UNSENT)
 def test_before_the_request_is_sent_a_failure_of_the_origin_is_unreachable(
-    why: Setback, *, unreachable: bool
+    why: SendFailure, *, unreachable: bool
 ) -> None:
     stage = Stage()
     exchange = Exchange(Request(TARGET, (), b""), b"", stage.answers.append, 0.0)
@@ -241,7 +241,7 @@ def test_before_the_request_is_sent_a_failure_of_the_origin_is_unreachable(
 
 @pytest.mark.parametrize(("why", "_unsent"), UNSENT)
 def test_once_the_request_is_on_a_connection_no_failure_is_unreachable(
-    stage: Stage, why: Setback, _unsent: object
+    stage: Stage, why: SendFailure, _unsent: object
 ) -> None:
     stage.carry()
     stage.connection.abandon(why)
@@ -265,7 +265,7 @@ def test_a_dial_that_had_little_time_is_not_unreachable(
     exchange = Exchange(Request(TARGET, (), b"", 1.0, 5.0), b"", stage.answers.append, 0.0)
     exchange.dialled_at = 100.0
     monkeypatch.setattr(connection, "monotonic", lambda: 100.0 + share * 5.0)
-    exchange.fail(Setback(Kind.TIMEOUT, "the connection was not established in time"))
+    exchange.fail(SendFailure(Kind.TIMEOUT, "the connection was not established in time"))
     assert stage.answers[0].unreachable is unreachable
 
 

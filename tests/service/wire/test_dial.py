@@ -12,7 +12,7 @@ from tarry.core.outcome import Kind
 from tarry.service.wire import tls
 from tarry.service.wire.dial import Dialler
 from tarry.service.wire.exchange import Target
-from tarry.service.wire.setback import Setback
+from tarry.service.wire.send_failure import SendFailure
 
 HERE, THERE, NOWHERE = "127.0.0.1", "127.0.0.2", "127.0.0.3"
 
@@ -63,11 +63,11 @@ def dial(  # noqa: PLR0913  what a test may turn
     scarce: Callable[[], None] = lambda: None,
     within: float = 5.0,
     most: int | None = None,
-) -> Line | Setback:
+) -> Line | SendFailure:
     dialler = Dialler(loop, permits, scarce, tls.context())
     target = Target("http", "hooks.example", port, "/")
 
-    async def work() -> Line | Setback:
+    async def work() -> Line | SendFailure:
         with descriptors(most):
             made = await dialler.dial(target, addresses, monotonic() + within, Line)
         if isinstance(made, Line):
@@ -111,12 +111,12 @@ def test_when_all_refuse_that_is_the_failure(loop: asyncio.AbstractEventLoop) ->
     with socket.create_server((THERE, 0)) as closed:
         port = closed.getsockname()[1]
     found = dial(loop, port, HERE, THERE)
-    assert found == Setback(Kind.TRANSIENT, "the connection was refused")
+    assert found == SendFailure(Kind.TRANSIENT, "the connection was refused")
 
 
 def test_no_address_is_no_connection(loop: asyncio.AbstractEventLoop) -> None:
     found = dial(loop, 80)
-    assert isinstance(found, Setback)
+    assert isinstance(found, SendFailure)
     assert found.kind is Kind.DNS
 
 
@@ -130,7 +130,7 @@ def test_the_peer_is_checked_at_the_socket_before_a_byte_is_sent(
         return False
 
     found = dial(loop, listener.getsockname()[1], THERE, permits=permits)
-    assert isinstance(found, Setback)
+    assert isinstance(found, SendFailure)
     assert found.kind is Kind.BLOCKED
     assert THERE not in found.detail
     assert asked == [listener.getsockname()]
@@ -145,7 +145,7 @@ def test_without_file_descriptors_it_fails_and_says_so(
     told: list[bool] = []
     port = listener.getsockname()[1]
     found = dial(loop, port, HERE, THERE, scarce=lambda: told.append(True), most=1)
-    assert isinstance(found, Setback)
+    assert isinstance(found, SendFailure)
     assert found.kind is Kind.TRANSIENT
     assert "no file descriptors" in found.detail
     assert told == [True]

@@ -8,12 +8,14 @@ from tarry.core.outcome import Kind
 from tarry.errors import SettingsError
 from tarry.service.wire.exchange import Target
 from tarry.service.wire.proxy import MOST_HEAD, Proxy
-from tarry.service.wire.setback import Setback
+from tarry.service.wire.send_failure import SendFailure
 
 TARGET = Target("https", "hooks.example", 443, "/")
 
 
-def tunnel(answer: bytes, *, proxy: Proxy, target: Target = TARGET) -> tuple[bytes, Setback | None]:
+def tunnel(
+    answer: bytes, *, proxy: Proxy, target: Target = TARGET
+) -> tuple[bytes, SendFailure | None]:
     """What the proxy was asked, and what became of it when it answered so and closed."""
     near, far = socket.socketpair()
     with near, far:
@@ -21,7 +23,7 @@ def tunnel(answer: bytes, *, proxy: Proxy, target: Target = TARGET) -> tuple[byt
         far.sendall(answer)
         far.shutdown(socket.SHUT_WR)
 
-        async def ask() -> Setback | None:
+        async def ask() -> SendFailure | None:
             return await proxy.tunnel(asyncio.get_running_loop(), near, target)
 
         found = asyncio.run(ask())

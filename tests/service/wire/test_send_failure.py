@@ -4,7 +4,7 @@ import ssl
 import pytest
 
 from tarry.core.outcome import Kind
-from tarry.service.wire.setback import is_scarcity, setback
+from tarry.service.wire.send_failure import is_scarcity, send_failure_of
 
 
 @pytest.mark.parametrize(
@@ -24,16 +24,16 @@ from tarry.service.wire.setback import is_scarcity, setback
 def test_an_error_becomes_a_kind_and_words_without_addresses(
     error: Exception, kind: Kind, words: str
 ) -> None:
-    found = setback(error)
+    found = send_failure_of(error)
     assert found.kind is kind
     assert words in found.detail
     assert "10.0.0.1" not in found.detail
 
 
 def test_scarcity_is_marked_as_a_failure_of_this_machine() -> None:
-    assert setback(OSError(errno.EMFILE, "x")).local
-    assert not setback(ConnectionRefusedError()).local
-    assert not setback(TimeoutError()).local
+    assert send_failure_of(OSError(errno.EMFILE, "x")).local
+    assert not send_failure_of(ConnectionRefusedError()).local
+    assert not send_failure_of(TimeoutError()).local
 
 
 def test_scarcity_is_of_this_machine_and_not_of_the_endpoint() -> None:

@@ -169,7 +169,7 @@ class Replayed:
         """Do nothing: aiohttp rewinds the body when it writes it again."""
 
 
-class Unkept(ClientResponse):
+class NotKeptAlive(ClientResponse):
     """A response whose connection is closed if it is a failure, never kept for later.
 
     A short body often comes together with the head. Then aiohttp has put the connection back into
@@ -195,10 +195,10 @@ def _unkept(
     known: dict[type[ClientResponse], type[ClientResponse]],
 ) -> type[ClientResponse]:
     """Return the session's class of responses as one that does not keep connections."""
-    if issubclass(base, Unkept):  # there is another retry around this one
+    if issubclass(base, NotKeptAlive):  # there is another retry around this one
         return base
     if base not in known:
-        known[base] = type(base.__name__, (Unkept, base), {"terms": terms})
+        known[base] = type(base.__name__, (NotKeptAlive, base), {"terms": terms})
     return known[base]
 
 

@@ -107,7 +107,7 @@ class Sink:
 # --- In the process of the sink -----------------------------------------------------------------
 
 
-class Ledger:
+class ArrivalLog:
     """The arrivals: for each request, a hash of its id and its time."""
 
     def __init__(self) -> None:
@@ -138,7 +138,7 @@ class Ledger:
 class SinkConnection(Connection):
     """One connection from a sender."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: ArrivalLog) -> None:
         super().__init__(RequestReader(needs_length=True))
         self._ledger = ledger
 
@@ -150,7 +150,7 @@ class SinkConnection(Connection):
 
 async def serve() -> None:
     """Accept requests, and questions on standard input, until that input closes."""
-    loop, ledger, done = asyncio.get_running_loop(), Ledger(), asyncio.Event()
+    loop, ledger, done = asyncio.get_running_loop(), ArrivalLog(), asyncio.Event()
     server = await loop.create_server(
         lambda: SinkConnection(ledger), "127.0.0.1", 0, backlog=BACKLOG
     )
@@ -171,7 +171,7 @@ async def serve() -> None:
     await done.wait()
 
 
-def answer(ledger: Ledger, question: str) -> Report | int:
+def answer(ledger: ArrivalLog, question: str) -> Report | int:
     """Return the answer to a question of the measuring process."""
     match question:
         case "arrivals":

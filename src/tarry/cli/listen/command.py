@@ -104,18 +104,18 @@ def listen(  # noqa: PLR0913  one argument per option
     if retry_after is not None and not fail:
         raise click.UsageError("--retry-after goes with failures: give --fail or --status too")
     responses = ResponseSettings(fail, status or DEFAULT_STATUS, retry_after, slow)
-    voice = _Voice(as_json=as_json, show_body=show_body)
+    printer = _Printer(as_json=as_json, show_body=show_body)
     try:
         with needed_for("a public key"):
             webhook = Webhook(*secrets) if secrets else None
         asyncio.run(
-            _listen(Inbox(webhook, responses, voice.print_request), host, port, down, voice)
+            _listen(Inbox(webhook, responses, printer.print_request), host, port, down, printer)
         )
     except SettingsError as error:
         raise WrongSettings(str(error)) from error
 
 
-class _Voice:
+class _Printer:
     """Prints what happens, for people or for programs, and stops the command if it cannot print.
 
     The request is answered all the same: an error in printing must not break the connection.
@@ -150,26 +150,26 @@ class _Voice:
                 self.stop.set()
 
 
-async def _listen(inbox: Inbox, host: str, port: int, down: float, voice: _Voice) -> None:
+async def _listen(inbox: Inbox, host: str, port: int, down: float, printer: _Printer) -> None:
     """Receive requests until a signal stops it, and print a summary."""
     listener = Listener(host, port, inbox.handle)
     turns = asyncio.Queue[bool]()
-    _on_signals(voice.stop, turns)
+    _on_signals(printer.stop, turns)
     if down:
         asyncio.get_running_loop().call_later(down, turns.put_nowait, True)  # noqa: FBT003  True means up
         words = f"down for {spoken(down)}, then listening at {listener.url}"
-        voice.print_event("down", words, url=listener.url)
+        printer.print_event("down", words, url=listener.url)
     else:
         await listener.up()
-        voice.print_event("listening", f"listening at {listener.url}", url=listener.url)
-    turning = asyncio.create_task(_turn(listener, turns, voice))
-    await voice.stop.wait()
+        printer.print_event("listening", f"listening at {listener.url}", url=listener.url)
+    turning = asyncio.create_task(_turn(listener, turns, printer))
+    await printer.stop.wait()
     turning.cancel()
     await listener.close()
     counts = inbox.counts
-    voice.print_event("summary", str(counts), **vars(counts))
-    if voice.trouble is not None:
-        raise voice.trouble
+    printer.print_event("summary", str(counts), **vars(counts))
+    if printer.trouble is not None:
+        raise printer.trouble
 
 
 def _on_signals(stop: asyncio.Event, turns: "asyncio.Queue[bool]") -> None:
@@ -181,13 +181,13 @@ def _on_signals(stop: asyncio.Event, turns: "asyncio.Queue[bool]") -> None:
     loop.add_signal_handler(signal.SIGUSR2, turns.put_nowait, True)  # noqa: FBT003  True means up
 
 
-async def _turn(listener: Listener, turns: "asyncio.Queue[bool]", voice: _Voice) -> None:
+async def _turn(listener: Listener, turns: "asyncio.Queue[bool]", printer: _Printer) -> None:
     """Take the listener up or down whenever a signal asks for it."""
     while True:
         up = await turns.get()
         if up and not listener.is_up:
             await listener.up()
-            voice.print_event("listening", f"listening at {listener.url}", url=listener.url)
+            printer.print_event("listening", f"listening at {listener.url}", url=listener.url)
         elif listener.is_up and not up:
             await listener.down()
-            voice.print_event("down", "down: connections are refused", url=listener.url)
+            printer.print_event("down", "down: connections are refused", url=listener.url)

@@ -57,7 +57,7 @@ Page = Callable[[], Awaitable[Answer]]
 _NOBODY = Caller(key="", environment="", needs=frozenset({Need.NOTHING}))
 
 
-class _HungUpError(Exception):
+class _DisconnectedError(Exception):
     """The client disconnected before its request was complete."""
 
 
@@ -117,7 +117,7 @@ class Api:
                 status, headers, body = await self._answer_page(request)
             else:
                 status, headers, body = _unsupported(request, route)
-        except _HungUpError:
+        except _DisconnectedError:
             return
         except TarryError as error:
             if isinstance(error, StoreUnavailable):
@@ -339,7 +339,7 @@ async def _read(request: Request, receive: Receive, most_bytes: int) -> bytes | 
     while True:
         event = await receive()
         if event["type"] == "http.disconnect":
-            raise _HungUpError
+            raise _DisconnectedError
         part = event.get("body", b"")
         size += len(part)
         if size > most_bytes:

@@ -21,7 +21,7 @@ from tarry.service.wire.exchange import Answer, Request
 from tarry.service.wire.http1 import constant_head, request_head
 from tarry.service.wire.lookup import Unresolved
 from tarry.service.wire.proxy import Proxy
-from tarry.service.wire.setback import Setback, setback
+from tarry.service.wire.send_failure import SendFailure, send_failure_of
 
 MOST_IDLE = 2_000
 """How many connections may rest at the same time, to all origins together."""
@@ -31,10 +31,10 @@ more, and a request on a connection that is being closed has to be sent again.""
 MOST_HEADS = 20_000
 """How many targets have the constant part of their request head cached."""
 
-_LATE = Setback(Kind.TIMEOUT, "the response did not come in time")
-_UNCONNECTED = Setback(Kind.TIMEOUT, "the connection was not established in time")
-_SHUT = Setback(Kind.TRANSIENT, "the connection closed before the request was sent")
-_CLOSED = Setback(Kind.TRANSIENT, "the sender was closed", local=True)
+_LATE = SendFailure(Kind.TIMEOUT, "the response did not come in time")
+_UNCONNECTED = SendFailure(Kind.TIMEOUT, "the connection was not established in time")
+_SHUT = SendFailure(Kind.TRANSIENT, "the connection closed before the request was sent")
+_CLOSED = SendFailure(Kind.TRANSIENT, "the sender was closed", local=True)
 
 
 class Resolver(Protocol):
@@ -76,7 +76,9 @@ class Client:
         try:
             written = request_head(self._standing(request.target), request)
         except ValueError as error:
-            self._fail_soon(Exchange(request, b"", done, now), Setback(Kind.PROTOCOL, str(error)))
+            self._fail_soon(
+                Exchange(request, b"", done, now), SendFailure(Kind.PROTOCOL, str(error))
+            )
             return
         exchange = Exchange(request, written, done, now)
         if self._closed:
@@ -128,7 +130,9 @@ class Client:
         if exchange.over:
             return
         if isinstance(resolved, Unresolved):  # `send` may still be running
-            self._fail_soon(exchange, Setback(resolved.kind, resolved.detail, local=resolved.local))
+            self._fail_soon(
+                exchange, SendFailure(resolved.kind, resolved.detail, local=resolved.local)
+            )
             return
         exchange.dialled_at = monotonic()
         dial = self._loop.create_task(self._dial(exchange, resolved.addresses, until))
@@ -139,12 +143,12 @@ class Client:
         """Connect to one of the addresses, and send the exchange's request on the connection."""
         target = exchange.request.target
         make = partial(Connection, self, target.origin)
-        dialled: Connection | Setback
+        dialled: Connection | SendFailure
         try:
             dialled = await self._dialler.dial(target, addresses, until, make)
         except Exception as error:  # noqa: BLE001  any error is a failure of this attempt
-            dialled = setback(error)
-        if isinstance(dialled, Setback):
+            dialled = send_failure_of(error)
+        if isinstance(dialled, SendFailure):
             exchange.fail(dialled)
         elif not dialled.usable():  # the endpoint closed at once, or sent bytes before the request
             exchange.fail(_SHUT)
@@ -167,14 +171,14 @@ class Client:
         """End an exchange whose time is up."""
         self._stop(exchange, _LATE if exchange.carrier else _UNCONNECTED)
 
-    def _stop(self, exchange: Exchange, why: Setback) -> None:
+    def _stop(self, exchange: Exchange, why: SendFailure) -> None:
         """End an exchange before its answer, for this reason."""
         if exchange.carrier is None:  # the dial for it has its own time limit
             exchange.fail(why)
         else:
             exchange.carrier.abandon(why)
 
-    def _fail_soon(self, exchange: Exchange, why: Setback) -> None:
+    def _fail_soon(self, exchange: Exchange, why: SendFailure) -> None:
         """End an exchange with a failure, but only after the code that runs now."""
         self._loop.call_soon(exchange.fail, why)
 

@@ -15,7 +15,7 @@ from tarry.core.outcome import Kind
 from tarry.service.failpoints import armed, hit
 from tarry.service.wire.exchange import Answer, Request
 from tarry.service.wire.http1 import Reader
-from tarry.service.wire.setback import Setback, setback
+from tarry.service.wire.send_failure import SendFailure, send_failure_of
 
 OLDEST = 300.0
 """Seconds after which a connection is not used again, so that a moved endpoint is found."""
@@ -57,7 +57,7 @@ class Exchange:
         self.bucket = _NOWHERE
         """The bucket of `Deadlines` that holds its deadline."""
 
-    def fail(self, why: Setback) -> None:
+    def fail(self, why: SendFailure) -> None:
         """End it without an answer."""
         now = monotonic()
         self.finish(
@@ -69,7 +69,7 @@ class Exchange:
             )
         )
 
-    def _is_unreachable(self, why: Setback, now: float) -> bool:
+    def _is_unreachable(self, why: SendFailure, now: float) -> bool:
         """Return whether the origin accepts no connection, whichever endpoint it is for.
 
         A dial that had little time says nothing about the origin: the endpoint's own timeout may be
@@ -160,7 +160,7 @@ class Connection(asyncio.Protocol):
         """Close it properly, after pending writes."""
         self._transport.close()
 
-    def abandon(self, why: Setback) -> None:
+    def abandon(self, why: SendFailure) -> None:
         """Give up its exchange. If the status has come already, it is the answer nevertheless."""
         exchange, self._exchange = self._exchange, None
         self._transport.abort()
@@ -218,12 +218,12 @@ class Connection(asyncio.Protocol):
         if exc is None:
             self._reader.end()
             self._end_exchange(
-                exchange, Setback(Kind.TRANSIENT, "closed before the response was complete")
+                exchange, SendFailure(Kind.TRANSIENT, "closed before the response was complete")
             )
         else:
-            self._end_exchange(exchange, setback(exc))
+            self._end_exchange(exchange, send_failure_of(exc))
 
-    def _end_exchange(self, exchange: Exchange, why: Setback) -> None:
+    def _end_exchange(self, exchange: Exchange, why: SendFailure) -> None:
         """End an exchange with the answer as far as it was read, or with `why` without a status."""
         if self._reader.status:
             exchange.finish(self._reader.answer(monotonic() - exchange.started_at))

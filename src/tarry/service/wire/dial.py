@@ -22,7 +22,7 @@ from tarry.service.wire.exchange import Target
 from tarry.service.wire.lookup import Found, Unresolved, look_up
 from tarry.service.wire.lookups import Lookups
 from tarry.service.wire.proxy import Proxy
-from tarry.service.wire.setback import Setback, is_scarcity, setback
+from tarry.service.wire.send_failure import SendFailure, is_scarcity, send_failure_of
 
 # --- From a name to its addresses ---------------------------------------------------------------
 
@@ -160,7 +160,7 @@ class Dialler(Struct, frozen=True):
 
     async def dial(
         self, target: Target, addresses: tuple[str, ...], until: float, make: Callable[[], Made]
-    ) -> Made | Setback:
+    ) -> Made | SendFailure:
         """Return a connection to the first of these addresses that accepts one, `until` a time.
 
         It returns by itself soon after that time, without being cancelled: a cancelled handshake
@@ -171,13 +171,13 @@ class Dialler(Struct, frozen=True):
         if self.proxy is not None:
             addresses, port = await self._addresses_of(self.proxy), self.proxy.port
         sock = await self._connect_to_first(addresses, port, until)
-        if isinstance(sock, Setback):
+        if isinstance(sock, SendFailure):
             return sock
         try:
             async with timeout(until + LINGER - monotonic()):
                 refused = await self._refused(sock, target)
         except OSError as error:
-            refused = setback(error)
+            refused = send_failure_of(error)
         except BaseException:
             sock.close()
             raise
@@ -186,17 +186,17 @@ class Dialler(Struct, frozen=True):
             return refused
         return await self._hand_over(sock, target, until, make)
 
-    async def _refused(self, sock: socket.socket, target: Target) -> Setback | None:
+    async def _refused(self, sock: socket.socket, target: Target) -> SendFailure | None:
         """Return why this socket must not be used (a forbidden peer, or no tunnel), or None."""
         if self.proxy is not None:
             return await self.proxy.tunnel(self.loop, sock, target)
         if self.permits(*sock.getpeername()[:2]):
             return None
-        return Setback(Kind.BLOCKED, _FORBIDDEN)
+        return SendFailure(Kind.BLOCKED, _FORBIDDEN)
 
     async def _hand_over(
         self, sock: socket.socket, target: Target, until: float, make: Callable[[], Made]
-    ) -> Made | Setback:
+    ) -> Made | SendFailure:
         """Hand the socket over to the event loop, with a TLS handshake for https."""
         is_secure = target.scheme == "https"
         try:
@@ -212,9 +212,9 @@ class Dialler(Struct, frozen=True):
             self._let_go(sock)
             if is_secure and isinstance(error, ConnectionError):
                 # Servers that support only old versions of TLS end a handshake like this, too.
-                return Setback(Kind.TLS, "the endpoint aborted the handshake")
+                return SendFailure(Kind.TLS, "the endpoint aborted the handshake")
             if isinstance(error, OSError):
-                return setback(error)
+                return send_failure_of(error)
             raise
         if transport.is_closing() and not isinstance(self.loop, BaseEventLoop):
             self._let_go(sock)
@@ -233,19 +233,19 @@ class Dialler(Struct, frozen=True):
 
     async def _connect_to_first(
         self, addresses: tuple[str, ...], port: int, until: float
-    ) -> socket.socket | Setback:
+    ) -> socket.socket | SendFailure:
         """Return a socket to the first address that answers; all share the time that is left."""
-        last_setback = Setback(Kind.DNS, "the endpoint's name has no address")
+        last_failure = SendFailure(Kind.DNS, "the endpoint's name has no address")
         for remaining, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             try:
                 async with timeout((until - monotonic()) / remaining):
                     return await self._connect(address, port)
             except OSError as error:
-                last_setback = setback(error)
+                last_failure = send_failure_of(error)
                 if is_scarcity(error):
                     self.scarce()
                     break
-        return last_setback
+        return last_failure
 
     async def _connect(self, address: str, port: int) -> socket.socket:
         """Open a connection to an address."""

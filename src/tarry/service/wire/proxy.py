@@ -15,7 +15,7 @@ from msgspec import Struct
 from tarry.core.outcome import Kind
 from tarry.errors import SettingsError
 from tarry.service.wire.exchange import Target
-from tarry.service.wire.setback import Setback
+from tarry.service.wire.send_failure import SendFailure
 
 MOST_HEAD = 8 * 1024
 """The longest head of a proxy's answer, in bytes."""
@@ -49,7 +49,9 @@ class Proxy(Struct, frozen=True):
         login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         return cls(host, port, "Basic " + b64encode(login.encode()).decode())
 
-    async def tunnel(self, loop: AbstractEventLoop, sock: socket, target: Target) -> Setback | None:
+    async def tunnel(
+        self, loop: AbstractEventLoop, sock: socket, target: Target
+    ) -> SendFailure | None:
         """Ask the proxy, on a socket to it, for a tunnel to this target; None if it agrees."""
         await loop.sock_sendall(sock, self._connect_request(target))
         head = b""
@@ -57,7 +59,7 @@ class Proxy(Struct, frozen=True):
             received = await loop.sock_recv(sock, MOST_HEAD)
             head += received
             if not received or len(head) > MOST_HEAD:
-                return Setback(Kind.TRANSIENT, "the egress proxy sent no valid HTTP response")
+                return SendFailure(Kind.TRANSIENT, "the egress proxy sent no valid HTTP response")
         return _judge(head)
 
     def _connect_request(self, target: Target) -> bytes:
@@ -70,16 +72,16 @@ class Proxy(Struct, frozen=True):
         return "\r\n".join([*lines, "", ""]).encode("ascii")
 
 
-def _judge(head: bytes) -> Setback | None:
+def _judge(head: bytes) -> SendFailure | None:
     """Return the failure that a proxy's answer means, if any. A refusal is not the endpoint's."""
     first, _, rest = head.partition(b"\r\n\r\n")
     words = first.split(b"\r\n")[0].split(b" ", 2)
     if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():  # noqa: PLR2004  a version and a status
-        return Setback(Kind.TRANSIENT, "the egress proxy sent no valid HTTP response")
+        return SendFailure(Kind.TRANSIENT, "the egress proxy sent no valid HTTP response")
     if not words[1].startswith(b"2"):
-        return Setback(Kind.TRANSIENT, f"the egress proxy answered {words[1].decode()[:3]}")
+        return SendFailure(Kind.TRANSIENT, f"the egress proxy answered {words[1].decode()[:3]}")
     if rest:  # HTTP and TLS servers send nothing before the client does
-        return Setback(Kind.PROTOCOL, "bytes came through the egress proxy before the request")
+        return SendFailure(Kind.PROTOCOL, "bytes came through the egress proxy before the request")
     return None
 
 

@@ -1,4 +1,4 @@
-"""Failures to connect: each step towards a connection returns a `Setback` instead of its result."""
+"""Failures to connect: each step to a connection returns a `SendFailure` in place of its result."""
 
 import errno
 import ssl
@@ -11,7 +11,7 @@ _SCARCE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _NO_ROUTE = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN})
 
 
-class Setback(Struct, frozen=True):
+class SendFailure(Struct, frozen=True):
     """A failure and its description, which an endpoint's owner may read.
 
     `local` marks a failure of this machine, which says nothing about the endpoint.
@@ -27,19 +27,19 @@ def is_scarcity(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in _SCARCE
 
 
-def setback(error: BaseException) -> Setback:
+def send_failure_of(error: BaseException) -> SendFailure:
     """Return the failure that an error means, of connecting or on a connection."""
     match error:
         case ssl.SSLCertVerificationError():
-            return Setback(Kind.TLS, f"the certificate was refused: {error.verify_message}")
+            return SendFailure(Kind.TLS, f"the certificate was refused: {error.verify_message}")
         case ssl.SSLError():
             # Errors that Python raises itself, without OpenSSL, have no reason.
             reason = getattr(error, "reason", None) or "the connection broke"
-            return Setback(Kind.TLS, f"TLS failed: {reason.replace('_', ' ').lower()}")
+            return SendFailure(Kind.TLS, f"TLS failed: {reason.replace('_', ' ').lower()}")
         case TimeoutError():
-            return Setback(Kind.TIMEOUT, "the connection was not established in time")
+            return SendFailure(Kind.TIMEOUT, "the connection was not established in time")
         case _:
-            return Setback(Kind.TRANSIENT, _words(error), local=is_scarcity(error))
+            return SendFailure(Kind.TRANSIENT, _words(error), local=is_scarcity(error))
 
 
 def _words(error: BaseException) -> str:

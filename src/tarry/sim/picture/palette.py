@@ -38,7 +38,7 @@ SHADE = "#ececec"
 """The colour of the time when the service is down."""
 
 
-class Stroke(NamedTuple):
+class LineStyle(NamedTuple):
     """The style of one policy's line; the first 56 all differ, even in grey."""
 
     colour: str
@@ -46,9 +46,9 @@ class Stroke(NamedTuple):
     marker: str
 
 
-def stroke(number: int) -> Stroke:
+def stroke(number: int) -> LineStyle:
     """Return the style of the policy with this number, counted from 0."""
-    return Stroke(
+    return LineStyle(
         COLOURS[number % len(COLOURS)],
         DASHES[number % len(DASHES)],
         MARKERS[number % len(MARKERS)],

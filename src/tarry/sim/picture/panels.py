@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 
 from tarry.core.value import Value
 from tarry.sim.picture.canvas import MARGIN, Sheet, short
-from tarry.sim.picture.palette import FAINT, INK, SHADE, Stroke, stroke
+from tarry.sim.picture.palette import FAINT, INK, SHADE, LineStyle, stroke
 from tarry.sim.picture.scale import amount, set_scale
 from tarry.sim.run import Curve, Floats
 
@@ -41,8 +41,8 @@ DECADES = 5
 """The maximum number of powers of ten on a log scale."""
 
 
-BESIDE = Stroke(FAINT, (4.0, 1.5), "")
-AGAINST = Stroke(INK, (1.0, 1.2), "")
+BESIDE = LineStyle(FAINT, (4.0, 1.5), "")
+AGAINST = LineStyle(INK, (1.0, 1.2), "")
 
 
 class Trace(NamedTuple):
@@ -237,7 +237,7 @@ def _peak_text(trace: Trace, lines: Lines, frame: Frame) -> str:
     return f"{what}peak {amount(values.max())} {unit.strip()}".rstrip()
 
 
-def _thin(axes: Axes, curve: Curve | None, frame: Frame, look: Stroke) -> None:
+def _thin(axes: Axes, curve: Curve | None, frame: Frame, look: LineStyle) -> None:
     """Draw a thin line."""
     if curve is not None:
         axes.plot(
@@ -262,7 +262,7 @@ def _write_nothing_to_show(axes: Axes) -> None:
 
 def _keys(traces: Sequence[Trace], lines: Lines, frame: Frame) -> list[Line2D | Patch]:
     """Return the entries of the shared legend: the lines by their labels, and the shading."""
-    looks = {lines.main: Stroke(INK, (), ""), lines.beside: BESIDE, lines.against: AGAINST}
+    looks = {lines.main: LineStyle(INK, (), ""), lines.beside: BESIDE, lines.against: AGAINST}
     keys = [(_first(traces, name), look) for name, look in looks.items()]
     drawn = [
         Line2D([], [], color=look.colour, linestyle=(0, look.dashes), label=_sentence(curve.label))
