@@ -1,4 +1,6 @@
 import asyncio
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,6 +20,10 @@ from tarry import (
     Ratio,
 )
 from tarry.call.api import DEFAULT
+from tarry.call.http.aiohttp import retry_middleware
+from tarry.call.http.httpx import RetryTransport
+from tarry.call.http.requests import RetryAdapter
+from tarry.call.plan import plan_of
 from tarry.observe import Event, GivenUp, Retrying, Succeeded
 
 STEADY = Policy(backoff=Fixed(1), jitter=NoJitter(), attempts=3)
@@ -240,3 +246,24 @@ def test_the_policy_must_be_one() -> None:
         tarry.retry(wrong, on=ConnectionError)
     with pytest.raises(PolicyError, match="'policy' is"):
         tarry.attempts(wrong, on=ConnectionError)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        tarry.retry,
+        tarry.attempts,
+        tarry.Policy.call,
+        tarry.Policy.acall,
+        RetryTransport,
+        RetryAdapter,
+        retry_middleware,
+    ],
+)
+def test_a_keyword_is_declared_alike_wherever_users_call(declared: Callable[..., object]) -> None:
+    everywhere = inspect.signature(plan_of).parameters
+    shown = inspect.signature(declared).parameters
+    keywords = shown.keys() & everywhere.keys() - {"policy"}
+    assert keywords >= {"budget", "breaker", "hooks"}
+    for name in keywords:
+        assert shown[name] == everywhere[name]
