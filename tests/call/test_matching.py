@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tarry import BudgetSpent, CircuitOpen, Failure, Kind, PolicyError, Refused, TarryError
-from tarry.call.matching import FAILED, On, judge_of, never
+from tarry.call.matching import PLAIN_FAILURE, On, judge_of, never
 
 OPEN = CircuitOpen("db", 40.0, 10.0)
 SPENT = BudgetSpent("quota")
@@ -27,21 +27,21 @@ def is_odd(error: Exception) -> bool:
 @pytest.mark.parametrize(
     ("on", "error", "failure"),
     [
-        (OSError, OSError(), FAILED),
-        (OSError, ConnectionResetError(), FAILED),
+        (OSError, OSError(), PLAIN_FAILURE),
+        (OSError, ConnectionResetError(), PLAIN_FAILURE),
         (OSError, ValueError(), None),
-        ((OSError, ValueError), ValueError(), FAILED),
+        ((OSError, ValueError), ValueError(), PLAIN_FAILURE),
         ([OSError, ValueError], KeyError(), None),
-        ({OSError}, OSError(), FAILED),
-        (frozenset({OSError}), OSError(), FAILED),
-        (AbstractError, AbstractError(), FAILED),
+        ({OSError}, OSError(), PLAIN_FAILURE),
+        (frozenset({OSError}), OSError(), PLAIN_FAILURE),
+        (AbstractError, AbstractError(), PLAIN_FAILURE),
         (AbstractError, OSError(), None),
-        (is_odd, ValueError("odd"), FAILED),
+        (is_odd, ValueError("odd"), PLAIN_FAILURE),
         (is_odd, ValueError("even"), None),
-        ((OSError, is_odd), ValueError("odd"), FAILED),
-        ((OSError, is_odd), OSError("even"), FAILED),
+        ((OSError, is_odd), ValueError("odd"), PLAIN_FAILURE),
+        ((OSError, is_odd), OSError("even"), PLAIN_FAILURE),
         ((OSError, is_odd), ValueError("even"), None),
-        (ExceptionGroup, ExceptionGroup("some", [OSError()]), FAILED),
+        (ExceptionGroup, ExceptionGroup("some", [OSError()]), PLAIN_FAILURE),
         (OSError, ExceptionGroup("some", [OSError()]), None),
     ],
     ids=repr,
@@ -55,20 +55,20 @@ def test_an_exception_is_retried_if_it_is_named(
 def test_a_predicate_may_say_what_failure_it_is() -> None:
     throttled = Failure(Kind.THROTTLED, retry_after=3)
     assert judge_of(lambda _: throttled)(OSError()) is throttled
-    assert judge_of((is_odd, lambda _: throttled))(ValueError("odd")) is FAILED
+    assert judge_of((is_odd, lambda _: throttled))(ValueError("odd")) is PLAIN_FAILURE
 
 
 def test_the_first_predicate_that_says_yes_is_heard_and_no_other() -> None:
     def explodes(_: Exception) -> bool:
         raise AssertionError
 
-    assert judge_of((is_odd, explodes))(ValueError("odd")) is FAILED
-    assert judge_of((OSError, explodes))(OSError()) is FAILED
+    assert judge_of((is_odd, explodes))(ValueError("odd")) is PLAIN_FAILURE
+    assert judge_of((OSError, explodes))(OSError()) is PLAIN_FAILURE
 
 
 @pytest.mark.parametrize("answer", [1, "yes", [0]])
 def test_a_predicate_need_only_look_true(answer: Any) -> None:  # noqa: ANN401
-    assert judge_of(lambda _: answer)(OSError()) is FAILED
+    assert judge_of(lambda _: answer)(OSError()) is PLAIN_FAILURE
 
 
 @pytest.mark.parametrize("answer", [None, 0, ""])
@@ -111,7 +111,7 @@ def test_who_asks_for_a_refusal_waits_as_long_as_it_says(
 
 def test_a_predicate_is_asked_about_refusals_too() -> None:
     judge = judge_of((Exception, lambda error: isinstance(error, CircuitOpen)))
-    assert judge(OPEN) is FAILED
+    assert judge(OPEN) is PLAIN_FAILURE
     assert judge(SPENT) is None
 
 
@@ -165,7 +165,7 @@ def test_a_predicate_may_be_any_object_to_call() -> None:
         def __call__(self, error: Exception) -> bool:
             return isinstance(error, OSError)
 
-    assert judge_of(Predicate())(OSError()) is FAILED
+    assert judge_of(Predicate())(OSError()) is PLAIN_FAILURE
 
 
 def test_without_on_no_exception_is_retried() -> None:

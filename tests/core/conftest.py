@@ -5,15 +5,15 @@ from typing import get_args
 from hypothesis import strategies as st
 
 from tarry.core.backoff import Backoff, Exponential, Fibonacci, Fixed, Linear, Schedule
-from tarry.core.checks import LONGEST
+from tarry.core.checks import LONGEST_DURATION
 from tarry.core.jitter import Decorrelated, Equal, Full, Jitter, NoJitter, Percent, Smooth
 from tarry.core.policy import Policy, RetryAfter, Statuses
 
 seconds = st.one_of(
-    st.floats(0, LONGEST),
+    st.floats(0, LONGEST_DURATION),
     st.floats(0.001, 100),
     st.integers(0, 100).map(float),
-    st.sampled_from([0.0, -0.0, 5e-324, LONGEST]),
+    st.sampled_from([0.0, -0.0, 5e-324, LONGEST_DURATION]),
 )
 first_and_cap = st.tuples(seconds, seconds).map(sorted)
 factors = st.floats(1, 10) | st.sampled_from([1.0, 1.0 + 2**-52, 2.0, 1e300])

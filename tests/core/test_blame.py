@@ -18,7 +18,7 @@ from tarry.core.blame import (
     learn,
 )
 from tarry.core.blame_facts import (
-    ACCEPTED,
+    ACCEPTED_TYPE,
     CLEAN,
     HEALTHY_WITHIN,
     UNSEEN,
@@ -38,7 +38,7 @@ CLOSED, OPEN, PACED = Phase
 HEALTHY = LaneFacts(
     accepted_sent_at=NOW - 1.5,
     accepted_at=NOW - 1,
-    types={"paid": ACCEPTED, "unwanted": UNSEEN.fail(NOW - 2, enough=RULE.failures)},
+    types={"paid": ACCEPTED_TYPE, "unwanted": UNSEEN.fail(NOW - 2, enough=RULE.failures)},
 )
 """It accepted a message a second ago."""
 DOWN = HEALTHY.replace(accepted_at=NOW - HEALTHY_WITHIN)
@@ -122,7 +122,7 @@ def test_a_success_of_long_ago_makes_no_refusal_final(since: float, whose: Whose
         (UNSEEN.fail(NOW - 2, enough=RULE.failures), HEALTHY, UNSAID),
         (UNSEEN.fail(NOW - 2, enough=RULE.failures), DOWN, UNKNOWN),
         (UNSEEN.fail(NOW - 1.2, enough=RULE.failures), HEALTHY, UNKNOWN),
-        (ACCEPTED.fail(NOW - 2, enough=RULE.failures), HEALTHY, UNKNOWN),
+        (ACCEPTED_TYPE.fail(NOW - 2, enough=RULE.failures), HEALTHY, UNKNOWN),
         (UNSEEN, HEALTHY, UNKNOWN),
     ],
 )

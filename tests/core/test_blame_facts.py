@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarry.core.blame_facts import (
-    ACCEPTED,
+    ACCEPTED_TYPE,
     CLEAN,
     HEALTHY_WITHIN,
     NEVER,
@@ -98,7 +98,7 @@ def test_failures_of_an_event_type_count_from_the_first() -> None:
     assert failing == EventTypeFacts(accepted=False, failures=1, failing_since=4.0)
     again = failing.fail(6.0, enough=3)
     assert again == EventTypeFacts(accepted=False, failures=2, failing_since=4.0)
-    assert ACCEPTED.fail(6.0, enough=3) == again.replace(
+    assert ACCEPTED_TYPE.fail(6.0, enough=3) == again.replace(
         accepted=True, failures=1, failing_since=6.0
     )
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarry.core.checks import LONGEST
+from tarry.core.checks import LONGEST_DURATION
 from tarry.core.retry_after import parse_date, parse_rate_limit, parse_retry_after
 
 NOW = 1_800_000_000.0  # 2027-01-15 08:00:00
@@ -154,12 +154,12 @@ def test_a_year_of_two_digits_is_never_more_than_fifty_years_ahead(
     now = datetime(now_year, 7, 1, tzinfo=UTC).timestamp()
     then = datetime(year, 8, 1, tzinfo=UTC).timestamp()
     wait = parse_retry_after(f"Sunday, 01-Aug-{digits} 00:00:00 GMT", now=now)
-    assert wait == min(max(0.0, then - now), LONGEST)
+    assert wait == min(max(0.0, then - now), LONGEST_DURATION)
 
 
 @given(moment=dates, now=st.floats(0, 4e9))
 def test_dates_agree_with_the_standard_library(moment: datetime, now: float) -> None:
-    exact = min(max(0.0, moment.timestamp() - now), LONGEST)
+    exact = min(max(0.0, moment.timestamp() - now), LONGEST_DURATION)
     imf = format_datetime(moment, usegmt=True)
     assert parsedate_to_datetime(imf) == moment
     assert parse_retry_after(imf, now=now) == exact
@@ -180,7 +180,7 @@ def test_dates_of_every_century_are_exact(moment: datetime, ahead: float) -> Non
 def test_the_oldest_form_agrees_with_the_standard_library(moment: datetime) -> None:
     text = moment.strftime("%A, %d-%b-%y %H:%M:%S GMT")
     assert parsedate_to_datetime(text) == moment
-    exact = min(max(0.0, moment.timestamp() - NOW), LONGEST)
+    exact = min(max(0.0, moment.timestamp() - NOW), LONGEST_DURATION)
     assert parse_retry_after(text, now=NOW) == exact
 
 
@@ -192,7 +192,7 @@ def test_the_oldest_form_agrees_with_the_standard_library(moment: datetime) -> N
 )
 def test_no_text_makes_it_fail(value: str, now: float) -> None:
     wait = parse_retry_after(value, now=now)
-    assert wait is None or 0 <= wait <= LONGEST
+    assert wait is None or 0 <= wait <= LONGEST_DURATION
 
 
 # --- Rate limits --------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ def test_a_spent_rate_limit_says_when_it_is_filled(
 )
 def test_no_header_makes_it_fail(headers: dict[str, str]) -> None:
     wait = parse_rate_limit(headers, now=NOW)
-    assert wait is None or (math.isfinite(wait) and 0 <= wait <= LONGEST)
+    assert wait is None or (math.isfinite(wait) and 0 <= wait <= LONGEST_DURATION)
 
 
 @pytest.mark.timeout(5)

@@ -22,7 +22,7 @@ from tarry.service.api.resources.endpoints import recovery, secrets, stats
 from tarry.service.api.resources.endpoints.bodies import Own
 from tarry.service.api.resources.endpoints.headers import SENSITIVE
 from tarry.service.api.resources.environment.keys import ENVIRONMENT_SCOPES
-from tarry.service.api.resources.environment.tasks import KINDS
+from tarry.service.api.resources.environment.tasks import KIND_OF_WORK
 from tarry.service.api.resources.event_types import event_types
 from tarry.service.api.resources.messages import batch_shape, bodies, history, newest_first
 from tarry.service.api.resources.messages.bodies import MessageIn
@@ -174,7 +174,7 @@ def delivery(state: State, tries: int = 1) -> Delivery:
     return Delivery(lane=1, seq=1, message="msg_x", state=state, tries=tries, accepted_at=0.0)
 
 
-@pytest.mark.parametrize("kind", KINDS.values())
+@pytest.mark.parametrize("kind", KIND_OF_WORK.values())
 def test_every_kind_of_task_is_told(kind: str) -> None:
     assert f"| `{kind}` |" in PAGE
 

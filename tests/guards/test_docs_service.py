@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tarry.cli.commands import tarry
-from tarry.cli.service.options import KNOWN
+from tarry.cli.service.options import KNOWN_SETTINGS
 from tarry.core.outcome import Kind
 from tarry.errors import ServiceError
 from tarry.service.api.http import problem
@@ -275,7 +275,7 @@ def test_every_variable_of_the_service_is_told() -> None:
 
 def test_every_key_of_the_settings_file_is_told() -> None:
     _, _, told = page("cli.md").partition("An unknown name is an error.")
-    assert sorted(re.findall(r"`(\w+)`", told.partition("\n\n")[0])) == sorted(KNOWN)
+    assert sorted(re.findall(r"`(\w+)`", told.partition("\n\n")[0])) == sorted(KNOWN_SETTINGS)
 
 
 def below(kind: type[ServiceError]) -> Iterator[type[ServiceError]]:

@@ -7,6 +7,7 @@
 - The core does no I/O, also not by functions that need no import.
 - The values of the service's model are frozen, as those of the core are (`core/value.py`).
 - No module uses private names of another one.
+- A name of a constant does not have a dozen meanings.
 - Every check is on, and an exception outside of the tests has a reason beside it.
 - Doors to the type checker and the linter (`Any`, `noqa`) do not become more.
 
@@ -28,6 +29,7 @@ from tests.measure.structure import (
     calls_of,
     changeable_structs,
     computed_waits,
+    constants,
     foreign_private_names,
     imports,
     in_cycles,
@@ -72,6 +74,18 @@ BUILT_IN_IO = {"input", "open", "print"}
 EXCEPTION = re.compile(
     r"#\s*(?:noqa: [A-Z0-9, ]*[A-Z][0-9]+|type: ignore\[[\w, -]+\])(?P<reason>.*)"
 )
+MOST_MEANINGS = 3
+"""More definitions of one constant with different values are too many."""
+SAME_ROLE = {
+    "COLUMNS": "of a table that a command prints",
+    "EXIT_CODES": "of a command, in its help",
+    "FAULTS": "by the exceptions of an HTTP client",
+    "MOST_BYTES": "that are read of something",
+    "MOST_CACHED": "entries of a cache",
+    "MOST_HEAD": "bytes of a request or a response",
+    "PATH": "of the operations in a file",
+}
+"""Constants that mean the same in each module, of another thing."""
 MOST = {
     "uses of Any in src": 200,
     "noqa comments in src": 345,
@@ -171,6 +185,19 @@ def test_private_names_stay_in_their_modules() -> None:
         if private not in NAMED_TUPLE
     }
     assert found == PRIVATE.keys()
+
+
+def test_a_constant_has_one_meaning() -> None:
+    values: dict[str, dict[str, str]] = {}
+    for name, tree in sources().items():
+        for constant, value in constants(tree):
+            values.setdefault(constant.strip("_"), {}).setdefault(value, name)
+    found = {
+        constant: sorted(places.values())
+        for constant, places in values.items()
+        if len(places) > MOST_MEANINGS and constant not in SAME_ROLE
+    }
+    assert found == {}, "give each a name of its own"
 
 
 def test_every_check_is_on() -> None:

@@ -12,7 +12,7 @@ from tarry.core.outcome import Kind
 from tarry.core.pace import Phase
 from tarry.service.dispatch.limits.gate import read_pace
 from tarry.service.dispatch.origins.origin import Origin
-from tarry.service.dispatch.origins.record_exchange import LOOK
+from tarry.service.dispatch.origins.record_exchange import RECORD_INTERVAL
 from tarry.service.dispatch.origins.shared_record import AHEAD, LOT
 from tarry.service.explain import Outlook, Scope, origins_of, outlook
 from tarry.service.model.application import Application, shard_of
@@ -151,7 +151,7 @@ async def test_all_workers_hear_within_moments_that_it_is_back_and_all_is_delive
         levels = fleet.levels()
         while all(level.gate.phase is Phase.OPEN for level in levels):  # noqa: ASYNC110  virtual time
             await asyncio.sleep(0.05)
-        await asyncio.sleep(LOOK + 0.1)
+        await asyncio.sleep(RECORD_INTERVAL + 0.1)
         assert not [level for level in levels if level.gate.phase is Phase.OPEN]
         await fleet.until_delivered(within=30)
         await asyncio.sleep(5)
@@ -242,11 +242,11 @@ async def test_what_is_told_of_lanes_is_what_the_fleet_knows() -> None:
         fleet.gateway.come_back()
         while not fleet.gateway.at:  # noqa: ASYNC110  virtual time
             await asyncio.sleep(0.05)
-        await asyncio.sleep(LOOK + 1)
+        await asyncio.sleep(RECORD_INTERVAL + 1)
         for endpoint in fleet.endpoints:
             assert (await told_of(first, endpoint)).phase is Phase.PACED
         await fleet.until_delivered(within=120)
-        await asyncio.sleep(LOOK + 1)
+        await asyncio.sleep(RECORD_INTERVAL + 1)
         for endpoint in fleet.endpoints:
             assert (await told_of(first, endpoint)).phase is Phase.CLOSED
         await fleet.stop()

@@ -241,3 +241,24 @@ def protocol_methods(trees: Mapping[str, ast.Module], module: str) -> dict[str, 
         if isinstance(node, ast.ClassDef)
         and "Protocol" in {ast.unparse(base) for base in node.bases}
     }
+
+
+def constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Find the constants that a module defines, with their values as they are written."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            pairs = [pair for target in node.targets for pair in _pairs(target, node.value)]
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            pairs = [(node.target, node.value)]
+        else:
+            continue
+        for target, value in pairs:
+            if isinstance(target, ast.Name) and target.id.isupper() and len(target.id) > 1:
+                yield target.id, ast.unparse(value)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Return what is assigned to what, also by `A, B = 1, 2`."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        return list(zip(target.elts, value.elts, strict=True))
+    return [(target, value)]

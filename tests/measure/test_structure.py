@@ -9,6 +9,7 @@ from tests.measure.structure import (
     calls_of,
     changeable_structs,
     computed_waits,
+    constants,
     foreign_private_names,
     function_lengths,
     imports,
@@ -144,3 +145,13 @@ def test_calls_are_seen_by_name_however_the_function_is_reached() -> None:
 def test_structs_that_can_be_changed_are_seen() -> None:
     source = "class A(Struct): pass\nclass B(msgspec.Struct, frozen=True): pass\nclass C: pass"
     assert list(changeable_structs(ast.parse(source))) == ["A"]
+
+
+def test_constants_are_seen_with_their_values() -> None:
+    source = "A_B = 1\n_C: int = 2\nname = 3\nD: int\ndef f():\n    E = 4\nF_G, H_I = 5, 6"
+    assert list(constants(ast.parse(source))) == [
+        ("A_B", "1"),
+        ("_C", "2"),
+        ("F_G", "5"),
+        ("H_I", "6"),
+    ]

@@ -7,7 +7,7 @@ from random import Random
 from typing import cast
 
 from tarry.service.build import make_hooks
-from tarry.service.dispatch.origins.record_exchange import LOOK
+from tarry.service.dispatch.origins.record_exchange import RECORD_INTERVAL
 from tarry.service.hooks import DEFAULT
 from tarry.service.model.task import Task
 from tarry.service.settings import Settings
@@ -305,7 +305,7 @@ class World:
             **dict.fromkeys(("renew", "lease"), renewals),
             # Its clock, its start and the number of workers, each at a renewal. Also beside each
             # look at a host in trouble: deliveries of paused endpoints wait there.
-            "server": 3 * renewals + REST / LOOK + 1,
+            "server": 3 * renewals + REST / RECORD_INTERVAL + 1,
             "sweep": rounds,
             "awake": rounds + REST / conditions.watch + 1,
         }

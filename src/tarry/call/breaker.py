@@ -31,7 +31,7 @@ from tarry.observe.stream import Listener, emit
 Params = ParamSpec("Params")
 Returned = TypeVar("Returned")
 
-ONCE = Policy(attempts=1, within=None)
+CALL_ONCE = Policy(attempts=1, within=None)
 
 
 class Breaker(Guard[BreakerState]):
@@ -108,7 +108,7 @@ class Breaker(Guard[BreakerState]):
 
     def __call__(self, function: Callable[Params, Returned]) -> Callable[Params, Returned]:
         """Guard a function, coroutine or generator: a decorator, without any retrying."""
-        return wrap(plan_of(ONCE, on=self._on, breaker=self), function)
+        return wrap(plan_of(CALL_ONCE, on=self._on, breaker=self), function)
 
     def calling(self) -> "Calling":
         """Guard a block: ``with breaker.calling(): ...``."""

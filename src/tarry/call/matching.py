@@ -11,8 +11,8 @@ Named = type[Exception] | Predicate
 On = Named | tuple[Named, ...] | list[Named] | set[Named] | frozenset[Named]
 Judge = Callable[[Exception], Failure | None]
 
-FAILED = Failure()
-_WANTED = (
+PLAIN_FAILURE = Failure()
+_PREDICATE_FORMS = (
     "a subclass of Exception, a function that takes the exception and returns True, False or a "
     "Failure, or a tuple of these (cancellation and exit are never retried)"
 )
@@ -26,13 +26,13 @@ def judge_of(on: On) -> Judge:
     def judge(error: Exception) -> Failure | None:
         if isinstance(error, types):
             if not isinstance(error, Refused):
-                return FAILED
+                return PLAIN_FAILURE
             # An open circuit is retried only if `on` names it: on=Exception must not hammer on it.
             if isinstance(error, refusals):
                 return Failure(retry_after=getattr(error, "retry_in", None))
         for predicate in predicates:
             if answer := predicate(error):
-                return answer if isinstance(answer, Failure) else FAILED
+                return answer if isinstance(answer, Failure) else PLAIN_FAILURE
         return None
 
     return judge
@@ -49,7 +49,7 @@ def _sorted(on: On) -> tuple[tuple[type[Exception], ...], tuple[Predicate, ...]]
     if isinstance(on, (tuple, list, set, frozenset)):
         named = tuple(on)
     if not named:
-        raise PolicyError("on", on, _WANTED)
+        raise PolicyError("on", on, _PREDICATE_FORMS)
     types: tuple[type[Exception], ...] = ()
     predicates: tuple[Predicate, ...] = ()
     for condition in named:
@@ -59,11 +59,11 @@ def _sorted(on: On) -> tuple[tuple[type[Exception], ...], tuple[Predicate, ...]]
         elif callable(condition) and not is_coroutine_function(condition):
             predicates = (*predicates, condition)
         else:
-            raise PolicyError("on", condition, _WANTED)
+            raise PolicyError("on", condition, _PREDICATE_FORMS)
     return types, predicates
 
 
 def _retryable(kind: type) -> type[Exception]:
     if not issubclass(kind, Exception):
-        raise PolicyError("on", kind, _WANTED)
+        raise PolicyError("on", kind, _PREDICATE_FORMS)
     return kind

@@ -127,7 +127,7 @@ class EventTypeFacts(Value):
 
 
 UNSEEN = EventTypeFacts()
-ACCEPTED = EventTypeFacts(accepted=True)
+ACCEPTED_TYPE = EventTypeFacts(accepted=True)
 _NO_TYPES: Mapping[str, EventTypeFacts] = {}
 
 

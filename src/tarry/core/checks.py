@@ -9,7 +9,7 @@ from tarry.errors import PolicyError
 
 Part = TypeVar("Part")
 
-LONGEST = 1e9
+LONGEST_DURATION = 1e9
 """The longest duration, about 31 years: sleeping and adding up stay far from their limits."""
 
 
@@ -37,17 +37,19 @@ def number(field: str, value: object, wanted: str, fits: Callable[[float], bool]
 
 
 def seconds(
-    field: str, value: object, wanted: str = f"a number of seconds from 0 to {LONGEST:,.0f}"
+    field: str,
+    value: object,
+    wanted: str = f"a number of seconds from 0 to {LONGEST_DURATION:,.0f}",
 ) -> float:
-    """A duration: a number of seconds or a timedelta, not negative and not above `LONGEST`."""
+    """A duration: seconds or a timedelta, not negative and not above `LONGEST_DURATION`."""
     total = getattr(value, "total_seconds", None)
     amount = total() if callable(total) else value
-    return number(field, amount, wanted, lambda span: 0 <= span <= LONGEST)
+    return number(field, amount, wanted, lambda span: 0 <= span <= LONGEST_DURATION)
 
 
 def positive_seconds(field: str, value: object) -> float:
     """A duration above zero."""
-    wanted = f"a number of seconds above 0, up to {LONGEST:,.0f}"
+    wanted = f"a number of seconds above 0, up to {LONGEST_DURATION:,.0f}"
     amount = seconds(field, value, wanted)
     if amount == 0:
         raise PolicyError(field, value, wanted)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from sys import float_info
 
 from tarry.core.backoff import Exponential, Fibonacci, Fixed, Linear, Schedule
-from tarry.core.checks import LONGEST
+from tarry.core.checks import LONGEST_DURATION
 from tarry.core.jitter import Decorrelated, Equal, Full, NoJitter, Percent, Smooth
 from tarry.core.policy import RetryAfter, Statuses
 from tarry.core.probe_rule import HOUR, LEAST_SHARE, ProbeRule
@@ -47,23 +47,25 @@ class Form(Value):
     keys: Mapping[str, Key]
 
 
-NUMBER = (int, float)
+NUMBER_TYPES = (int, float)
 
 
 def seconds_to(longest: float) -> Shape:
     """A duration, possibly none."""
     wanted = f"a number of seconds from 0 to {longest:,.0f}"
-    return Shape(NUMBER, wanted, {"type": "number", "minimum": 0, "maximum": longest})
+    return Shape(NUMBER_TYPES, wanted, {"type": "number", "minimum": 0, "maximum": longest})
 
 
 def some_seconds_to(longest: float) -> Shape:
     """A duration above zero."""
     wanted = f"a number of seconds above 0, up to {longest:,.0f}"
-    return Shape(NUMBER, wanted, {"type": "number", "exclusiveMinimum": 0, "maximum": longest})
+    return Shape(
+        NUMBER_TYPES, wanted, {"type": "number", "exclusiveMinimum": 0, "maximum": longest}
+    )
 
 
-SECONDS = seconds_to(LONGEST)
-SOME_SECONDS = some_seconds_to(LONGEST)
+SECONDS = seconds_to(LONGEST_DURATION)
+SOME_SECONDS = some_seconds_to(LONGEST_DURATION)
 SECONDS_LIST = Shape(
     (list,),
     "a list of one or more waits in seconds",
@@ -71,18 +73,18 @@ SECONDS_LIST = Shape(
     items=SECONDS,
 )
 FACTOR = Shape(
-    NUMBER,
+    NUMBER_TYPES,
     "a finite number, 1 or more",
     {"type": "number", "minimum": 1, "maximum": float_info.max},
 )
-SHARE = Shape(NUMBER, "a number from 0 to 1", {"type": "number", "minimum": 0, "maximum": 1})
+SHARE = Shape(NUMBER_TYPES, "a number from 0 to 1", {"type": "number", "minimum": 0, "maximum": 1})
 LATE = Shape(
-    NUMBER,
+    NUMBER_TYPES,
     f"a number from {LEAST_SHARE:g} to 1",
     {"type": "number", "minimum": LEAST_SHARE, "maximum": 1},
 )
 TO_AN_HOUR = Shape(
-    NUMBER,
+    NUMBER_TYPES,
     f"a number of seconds from 1 to {HOUR:,.0f}",
     {"type": "number", "minimum": 1, "maximum": HOUR},
 )

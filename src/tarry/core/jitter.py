@@ -16,7 +16,7 @@ from tarry.errors import PolicyError
 
 Memory = float | None
 
-NOTHING = 1e-300
+NEGLIGIBLE_SHARE = 1e-300
 """A level below this share of the next one, on a curve that starts near 0, counts as 0."""
 
 
@@ -146,7 +146,7 @@ def levels(backoff: Backoff, attempts: int) -> tuple[float, float]:
 
 def _between(before: float, after: float, part: float) -> float:
     """Return a point on the geometric way from one level to the next."""
-    if before <= after * NOTHING:  # no ratio to follow
+    if before <= after * NEGLIGIBLE_SHARE:  # no ratio to follow
         return before + (after - before) * part
     return before * float((after / before) ** part)
 

@@ -16,7 +16,7 @@ from tarry.core.window import Window
 
 DEAD = 2.0
 """After how many seconds without a success a paced lane takes the endpoint for down again."""
-PATIENCE = 12
+PACED_SILENCE_ATTEMPTS = 12
 """The time of this many attempts is added to that, as long as there is a slower pace to try."""
 ONE_IN_TEN = 0.1
 """Up to this share of failures by chance, the rule's number of failures in a row is an outage.
@@ -92,7 +92,7 @@ def _is_silent(rule: PacerRule, pace: Pace, now: float) -> bool:
         return silence >= rule.silence
     if pace.rate <= LOWEST_GOAL and now - pace.since >= DEAD + pace.latency and pace.recent(now)[1]:
         return silence >= DEAD
-    return min(silence, now - pace.held_until) >= DEAD + PATIENCE / pace.rate
+    return min(silence, now - pace.held_until) >= DEAD + PACED_SILENCE_ATTEMPTS / pace.rate
 
 
 def opened(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float) -> Pace:

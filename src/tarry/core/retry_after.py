@@ -1,13 +1,13 @@
 """When the server says to come back: `Retry-After` and the rate limit headers, read leniently.
 
 Nothing here raises, whatever a server writes: an unreadable value is None. Waits are in seconds,
-never negative, never above `LONGEST`. `now` is the wall clock, seconds since 1970 in UTC.
+never negative, never above `LONGEST_DURATION`. `now` is the wall clock, seconds since 1970 in UTC.
 """
 
 import re
 from collections.abc import Mapping
 
-from tarry.core.checks import LONGEST
+from tarry.core.checks import LONGEST_DURATION
 
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)", re.ASCII)
 _TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d\d):(?P<second>\d\d)"
@@ -92,7 +92,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _bounded(seconds: float) -> float:
-    return min(max(0.0, seconds), LONGEST)
+    return min(max(0.0, seconds), LONGEST_DURATION)
 
 
 def _some_remains(remaining: str | None) -> bool:

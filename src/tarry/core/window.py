@@ -50,7 +50,7 @@ class Window(Value):
 
 def span(field: str, value: checks.Seconds) -> float:
     """Return the length of a window in seconds; raise if it is out of range."""
-    wanted = f"a number of seconds from {SHORTEST:g} to {checks.LONGEST:,.0f}"
+    wanted = f"a number of seconds from {SHORTEST:g} to {checks.LONGEST_DURATION:,.0f}"
     length = checks.seconds(field, value, wanted)
     if length < SHORTEST:
         raise PolicyError(field, value, wanted)

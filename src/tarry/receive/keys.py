@@ -23,7 +23,7 @@ SHARED, PRIVATE, PUBLIC = "whsec_", "whsk_", "whpk_"
 
 SHORTEST, LONGEST = 24, 75
 """The least and the most bytes of a shared secret."""
-_HALF = 32
+_KEY_BYTES = 32
 """The bytes of a public key, and of the seed that it is derived from."""
 
 
@@ -39,8 +39,8 @@ def shared_key(text: str) -> bytes:
 def private_key(text: str) -> "Ed25519PrivateKey":
     """Return the key of a `whsk_` secret: a seed (32 bytes), or seed and public key (64 bytes)."""
     raw = _decoded(text, PRIVATE)
-    seed, public = raw[:_HALF], raw[_HALF:]
-    if len(raw) not in {_HALF, 2 * _HALF}:
+    seed, public = raw[:_KEY_BYTES], raw[_KEY_BYTES:]
+    if len(raw) not in {_KEY_BYTES, 2 * _KEY_BYTES}:
         wanted = f"{PRIVATE!r} and base64 of 32 bytes (a seed) or 64 (with the public key)"
         raise SettingsError("secret", veiled(text, len(raw)), wanted)
     key: Ed25519PrivateKey = _ed25519(PRIVATE).Ed25519PrivateKey.from_private_bytes(seed)
@@ -53,7 +53,7 @@ def private_key(text: str) -> "Ed25519PrivateKey":
 def public_key(text: str) -> "Ed25519PublicKey":
     """Return the key of a `whpk_` text."""
     raw = _decoded(text, PUBLIC)
-    if len(raw) != _HALF:
+    if len(raw) != _KEY_BYTES:
         wanted = f"{PUBLIC!r} and base64 of 32 bytes"
         raise SettingsError("secret", veiled(text, len(raw)), wanted)
     key: Ed25519PublicKey = _ed25519(PUBLIC).Ed25519PublicKey.from_public_bytes(raw)

@@ -308,7 +308,7 @@ def _limit(row: LaneRow) -> Reason:
 
 
 _FEWER = "the longer an outage lasts, the rarer the probes"
-_SHARED = "Several endpoints of the application at this host are affected."
+_SHARED_PACE = "Several endpoints of the application at this host are affected."
 _WHOLE = "The whole host is affected, endpoints of other applications included."
 
 
@@ -331,7 +331,7 @@ def _wait_sentence(
     """Return why a delivery waits, and until when; nothing in it is about other tenants."""
     parts = [sentence(State.WAITING, reason)]
     if reason in {Reason.LANE_OPEN, Reason.PACE}:
-        parts += [_SHARED] if scope is Scope.APPLICATION else []
+        parts += [_SHARED_PACE] if scope is Scope.APPLICATION else []
         speed = f" and sent at {pace.rate:.3g}/s" if reason is Reason.PACE and pace.rate else ""
         waiting = "1 delivery is" if row.waiting == 1 else f"{row.waiting} deliveries are"
         parts.append(f"{waiting} waiting{speed}.")

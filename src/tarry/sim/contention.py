@@ -30,7 +30,7 @@ from tarry.errors import ScenarioError
 from tarry.sim.chance import BLOCK, Chance
 from tarry.sim.run import Contestant, Curve, Measure, Run, lone_policy
 
-REFUSED = Failure()
+WRITE_CONFLICT = Failure()
 LATENCIES_A_BUCKET = 10
 MOST_BUCKETS = 2_000
 MOST_CLIENTS = 20_000
@@ -117,7 +117,7 @@ class Contention(Value):
                 times.taken_at.append(answered)
                 heappop(queue)
                 continue
-            decision = decide(policy, client, REFUSED, now=answered, draw=draw)
+            decision = decide(policy, client, WRITE_CONFLICT, now=answered, draw=draw)
             if isinstance(decision, Again):
                 client.go_on(decision)
                 heapreplace(queue, (answered + decision.delay + latency(), order(), client))

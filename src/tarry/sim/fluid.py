@@ -15,9 +15,9 @@ import numpy.typing as npt
 from tarry.core import checks
 from tarry.errors import ScenarioError
 from tarry.sim.run import Floats
-from tarry.sim.server.metrics import ENOUGH
+from tarry.sim.server.metrics import RECOVERED_SHARE
 
-STEPS = 10
+STEPS_IN_TIMEOUT = 10
 """The number of simulation steps in a timeout."""
 
 TINY = 1e-9
@@ -76,15 +76,21 @@ def sweep(  # noqa: PLR0913  one argument per setting
         _settings("speed", speed, above=0.0),
     )
     load, limit, share, lasts, slow = (np.ravel(part) for part in given)
-    flow = _Flow(load, limit, share, late=STEPS, back=max(1, round(wait / timeout * STEPS)))
+    flow = _Flow(
+        load,
+        limit,
+        share,
+        late=STEPS_IN_TIMEOUT,
+        back=max(1, round(wait / timeout * STEPS_IN_TIMEOUT)),
+    )
     drained, recovery = (np.full(load.shape, math.inf) for _ in range(2))
-    step = timeout / STEPS
+    step = timeout / STEPS_IN_TIMEOUT
     for place in range(math.ceil((lasts.max() + watch) / step)):
         now = place * step
         after = now - lasts
         in_time = flow.advance(np.where(after < 0, slow, 1.0) * step, step)
         _note(drained, after + step, flow.came - flow.done < TINY)
-        _note(recovery, after + step - timeout, in_time >= ENOUGH)
+        _note(recovery, after + step - timeout, in_time >= RECOVERED_SHARE)
         if np.isfinite(drained).all() and np.isfinite(recovery).all():
             break
     shape = given[0].shape

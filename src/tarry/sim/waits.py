@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tarry.core.backoff import Backoff
 from tarry.core.jitter import (
-    NOTHING,
+    NEGLIGIBLE_SHARE,
     Decorrelated,
     Equal,
     Full,
@@ -135,7 +135,9 @@ def _window(backoff: Backoff, attempts: int) -> tuple[float, ...]:
     assumed to be, and how many windows have passed.
     """
     before, after = levels(backoff, attempts)
-    ratio, step = (1.0, after - before) if before <= after * NOTHING else (after / before, 0.0)
+    ratio, step = (
+        (1.0, after - before) if before <= after * NEGLIGIBLE_SHARE else (after / before, 0.0)
+    )
     start, end = before * rise(attempts - 1), after * rise(attempts)
     return before, ratio, step, start, end, middle(backoff, attempts - 1), attempts - 1
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import httpx
 
-from tarry.cli.bench.front import APPLICATION, KEY
+from tarry.cli.bench.front import BENCH_APPLICATION, BENCH_KEY
 from tarry.cli.bench.sink import Sink
 from tests.plain_http import PLAIN
 
-LET_IN = {"authorization": f"Bearer {KEY}"}
+LET_IN = {"authorization": f"Bearer {BENCH_KEY}"}
 MESSAGE = b'{"eventType": "a", "payload": {}}'
 
 
@@ -44,7 +44,7 @@ def test_the_one_of_a_framework_says_202_where_messages_go() -> None:
 def test_the_other_one_keeps_what_it_gets(tmp_path: Path) -> None:
     for _ in range(2):  # it can be started again on the same file
         with front(f"sqlite:////{str(tmp_path / 'a.db').lstrip('/')}") as (url, _):
-            way = f"{url}/api/v1/app/{APPLICATION}/msg"
+            way = f"{url}/api/v1/app/{BENCH_APPLICATION}/msg"
             assert (
                 httpx.post(way, content=MESSAGE, headers=LET_IN, **PLAIN).json()["eventType"] == "a"
             )
@@ -54,7 +54,7 @@ def test_with_a_sink_it_delivers_too(tmp_path: Path) -> None:
     db = f"sqlite:////{str(tmp_path / 'a.db').lstrip('/')}"
     with Sink() as sink, front(db, sink.url) as (url, _):
         answer = httpx.post(
-            f"{url}/api/v1/app/{APPLICATION}/msg", content=MESSAGE, headers=LET_IN, **PLAIN
+            f"{url}/api/v1/app/{BENCH_APPLICATION}/msg", content=MESSAGE, headers=LET_IN, **PLAIN
         )
         assert answer.status_code == 202
         while not sink.arrivals():

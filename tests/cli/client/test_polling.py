@@ -65,7 +65,7 @@ def test_when_it_is_tried_next_is_told_in_the_end(shell: Shell, app: str) -> Non
 def test_many_are_asked_about_when_they_stand_otherwise(
     shell: Shell, app: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "FEW", 0)
+    monkeypatch.setattr(module, "MOST_POLLED_ENDPOINTS", 0)
     shell.out("endpoint", "create", app, shell.receiver.url, "--uid", "till")
     shell.out("endpoint", "pause", app, "till")
     sent = shell.json("send", app, "order.paid")["id"]

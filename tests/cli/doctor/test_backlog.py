@@ -83,7 +83,7 @@ async def test_what_is_down_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_only_so_many_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_ENDPOINTS", 1)
-    monkeypatch.setattr(module, "PAGE", 1)
+    monkeypatch.setattr(module, "ROWS_PER_READ", 1)
     async with open_hooks("sqlite:///hooks.db") as hooks:
         shop = await hooks.application("shop")
         for number in range(3):

@@ -15,7 +15,7 @@ def watched() -> tuple[Console, StringIO]:
 
 
 def test_nobody_sees_a_bar_where_nobody_watches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PATIENCE", 0.0)
+    monkeypatch.setattr(module, "SHOWN_AFTER_SECONDS", 0.0)
     out = StringIO()
     with progress("storm", 3, Console(file=out)) as step:
         step()
@@ -23,7 +23,7 @@ def test_nobody_sees_a_bar_where_nobody_watches(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_is_quick_shows_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PATIENCE", 60.0)  # it is, on a busy machine too
+    monkeypatch.setattr(module, "SHOWN_AFTER_SECONDS", 60.0)  # it is, on a busy machine too
     console, out = watched()
     with progress("storm", 3, console) as step:
         for _ in range(3):
@@ -39,7 +39,7 @@ def test_what_takes_long_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) ->
             super().start()
             begun.set()
 
-    monkeypatch.setattr(module, "PATIENCE", 0.0)
+    monkeypatch.setattr(module, "SHOWN_AFTER_SECONDS", 0.0)
     monkeypatch.setattr(module, "Progress", Told)
     console, out = watched()
     with progress("storm", 3, console) as step:

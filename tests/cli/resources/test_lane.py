@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from tarry.cli.commands import tarry
-from tarry.cli.resources.lane import REFUSALS, SHARED, of_delivery
+from tarry.cli.resources.lane import REFUSALS, SHARED_WITH, of_delivery
 from tarry.core.policy import RetryAfter
 from tarry.service.dispatch.outcomes.judge import REFUSING
 from tarry.service.explain import Scope
@@ -82,7 +82,7 @@ def test_a_lane_that_sends_nothing_is_not_said_to_send(shell: Shell, endpoint: s
 
 
 def test_every_shared_scope_has_its_words() -> None:
-    assert {*SHARED, "endpoint"} == set(Scope)
+    assert {*SHARED_WITH, "endpoint"} == set(Scope)
 
 
 def shown(lane: Mapping[str, object], words: dict[str, str]) -> dict[str, str]:

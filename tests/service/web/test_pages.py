@@ -11,7 +11,7 @@ import pytest
 from tarry.service import open_hooks
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
-from tarry.service.web.pages import KINDS, PLACES, pages
+from tarry.service.web.pages import CONTENT_TYPES, PLACES, pages
 from tests.plain_http import PLAIN
 
 pytestmark = pytest.mark.anyio
@@ -47,7 +47,7 @@ async def test_every_file_is_served_as_what_it_is(client: httpx.AsyncClient) -> 
         answer = await client.get(path)
         assert (answer.status_code, answer.content) == (200, body), path
         ending = "html" if path in PLACES else path.rpartition(".")[2]
-        assert answer.headers["content-type"] == KINDS[ending]
+        assert answer.headers["content-type"] == CONTENT_TYPES[ending]
     assert len(pages()) == len(FILES) + 1  # the page is at two places
 
 

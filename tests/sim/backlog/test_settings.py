@@ -8,11 +8,11 @@ import pytest
 from tarry.core import checks
 from tarry.errors import PolicyError, ScenarioError
 from tarry.sim.backlog.endpoint import Endpoint, Manner
-from tarry.sim.backlog.settings import MOST, STEPS, BacklogSettings
+from tarry.sim.backlog.settings import CAPACITY_FORM, MOST_DELIVERIES, BacklogSettings
 from tarry.sim.chance import Chance
 
-SPAN = f"a number of seconds from 0 to {checks.LONGEST:,.0f}"
-SOME_SPAN = f"a number of seconds above 0, up to {checks.LONGEST:,.0f}"
+SPAN = f"a number of seconds from 0 to {checks.LONGEST_DURATION:,.0f}"
+SOME_SPAN = f"a number of seconds above 0, up to {checks.LONGEST_DURATION:,.0f}"
 PAIR = "a pair [seconds since it came back, capacity]"
 
 
@@ -44,11 +44,11 @@ def test_durations_may_be_timedeltas() -> None:
     [
         ({"waiting": 0}, "waiting", "a whole number, 1 or more"),
         ({"waiting": 1.5}, "waiting", "a whole number, 1 or more"),
-        ({"capacity": 0}, "capacity", STEPS),
-        ({"capacity": True}, "capacity", STEPS),
-        ({"capacity": "200"}, "capacity", STEPS),
-        ({"capacity": b"200"}, "capacity", STEPS),
-        ({"capacity": float("inf")}, "capacity", STEPS),
+        ({"capacity": 0}, "capacity", CAPACITY_FORM),
+        ({"capacity": True}, "capacity", CAPACITY_FORM),
+        ({"capacity": "200"}, "capacity", CAPACITY_FORM),
+        ({"capacity": b"200"}, "capacity", CAPACITY_FORM),
+        ({"capacity": float("inf")}, "capacity", CAPACITY_FORM),
         ({"capacity": [[0, 0]]}, "capacity[0][1]", "a finite number above 0"),
         ({"capacity": [[0, 9], [-1, 9]]}, "capacity[1][0]", SPAN),
         ({"outage": -1}, "outage", SPAN),
@@ -76,14 +76,14 @@ def test_a_value_that_cannot_be_is_refused_by_name(
 @pytest.mark.parametrize(
     ("keys", "field", "value", "wanted"),
     [
-        ({"capacity": []}, "capacity", [], STEPS),
-        ({"capacity": [[5, 200]]}, "capacity", [[5, 200]], STEPS),
+        ({"capacity": []}, "capacity", [], CAPACITY_FORM),
+        ({"capacity": [[5, 200]]}, "capacity", [[5, 200]], CAPACITY_FORM),
         ({"capacity": [200]}, "capacity[0]", 200, PAIR),
         ({"capacity": ["ab"]}, "capacity[0]", "ab", PAIR),
         ({"capacity": [[0, 1, 2]]}, "capacity[0]", [0, 1, 2], PAIR),
         ({"capacity": [[0, 9], [0, 8]]}, "capacity[1][0]", 0.0, "later than the step before (0)"),
         ({"endpoint": "rude"}, "endpoint", "rude", "one of shed, brittle, degrade"),
-        ({"waiting": MOST + 1}, "waiting", MOST + 1, "at most 10,000,000"),
+        ({"waiting": MOST_DELIVERIES + 1}, "waiting", MOST_DELIVERIES + 1, "at most 10,000,000"),
         ({"outage": 1e9}, "outage", 1e9, "at most 2,592,000 s"),
         ({"watch": 1_000_001}, "watch", 1_000_001.0, "at most 1,000,000 s"),
         ({"handover": 1e-6}, "handover", 1e-6, "at least 0.0042 s"),

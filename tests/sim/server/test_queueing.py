@@ -1,6 +1,6 @@
 import pytest
 
-from tarry.sim.server.queueing import DISCIPLINES, PATIENCE, TARGET, Discipline, drops_of
+from tarry.sim.server.queueing import DISCIPLINES, LONGEST_QUEUE_WAIT, TARGET, Discipline, drops_of
 
 
 @pytest.mark.parametrize("discipline", ["fifo", "lifo"])
@@ -15,7 +15,7 @@ def test_some_disciplines_drop_nothing(discipline: Discipline) -> None:
         ("deadline", 1.1, 0.1, 0.0, True),
         ("feasible", 0.75, 0.25, 9.0, False),
         ("feasible", 0.75, 0.26, 0.0, True),
-        ("codel", 9.0, 0.1, PATIENCE, False),
+        ("codel", 9.0, 0.1, LONGEST_QUEUE_WAIT, False),
         ("codel", TARGET, 0.1, 9.0, False),
         ("codel", 0.006, 0.1, 0.11, True),
     ],

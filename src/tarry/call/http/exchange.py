@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ATTEMPT_HEADER = "tarry-attempt"
 """The header with the number of the attempt of a retried call."""
 
-_NUMBER = re.compile(r"\s*([1-9][0-9]{0,8})\s*", re.ASCII)
+_ATTEMPT_NUMBER = re.compile(r"\s*([1-9][0-9]{0,8})\s*", re.ASCII)
 _FIRST_SERVER_FAILURE = 500
 _SHORTEST_LIMIT = 0.001
 """Clients read a limit of 0 as no limit, or as not waiting at all."""
@@ -203,6 +203,6 @@ def _attempt_in(headers: Headers) -> int | None:
     """Return the number in a request's header of attempts; None if it has none."""
     for name, value in headers.items():
         if name.lower() == ATTEMPT_HEADER:
-            match = _NUMBER.fullmatch(value)
+            match = _ATTEMPT_NUMBER.fullmatch(value)
             return int(match[1]) if match else None
     return None

@@ -27,7 +27,7 @@ from tarry.service.model.message import NewMessage
 from tarry.service.store.kinds import Applications, Environments
 
 BATCH = 1000
-LOOK = 0.02
+POLL_SECONDS = 0.02
 QUIET = 60.0
 """After this many seconds without an arrival, the run is considered stuck."""
 UNUSED = "a database without applications: a new one, to measure"
@@ -128,7 +128,7 @@ async def _arrive(sink: Sink, deliveries: int) -> None:
     """Wait until all deliveries have arrived; raise ServiceError if they stop coming."""
     arrived, arrived_at = 0, time.monotonic()
     while arrived < deliveries:
-        await asyncio.sleep(LOOK)
+        await asyncio.sleep(POLL_SECONDS)
         now = sink.arrivals()
         if now != arrived:
             arrived, arrived_at = now, time.monotonic()
@@ -142,7 +142,7 @@ async def _recorded(hooks: Hooks, endpoints: Sequence[Endpoint]) -> None:
     """Wait until the outcomes of all deliveries are saved."""
     for endpoint in endpoints:
         while (await hooks.lane(endpoint)).waiting:  # noqa: ASYNC110  other processes may be the workers
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(POLL_SECONDS)
 
 
 @asynccontextmanager

@@ -24,8 +24,8 @@ from tarry.service.model.endpoint import Standing
 from tarry.service.model.listing import Cut
 from tarry.service.store.kinds import Endpoints
 
-APPLICATION = "bench"
-KEY = "bench"
+BENCH_APPLICATION = "bench"
+BENCH_KEY = "bench"
 """The API key that the load generator uses; nothing else reaches this server."""
 ANYWHERE = "127.0.0.1:0"
 
@@ -70,13 +70,13 @@ async def main(target: str, deliver_to: str | None = None) -> None:
         else:
             await _endpoint(hooks, deliver_to, Standing.ENABLED)
             await opened.enter_async_context(hooks.dispatching())
-        async with serving(await make_api(hooks, KEY), ANYWHERE) as url:
+        async with serving(await make_api(hooks, BENCH_KEY), ANYWHERE) as url:
             with seldom_collected():  # as in `tarry serve`
                 await _wait_until_closed(url)
 
 
 async def _endpoint(hooks: Hooks, url: str, standing: Standing) -> None:
-    application = await hooks.application(APPLICATION)
+    application = await hooks.application(BENCH_APPLICATION)
     if not (await hooks.store.page(Endpoints(application.id), Cut(limit=1))).entries:
         await hooks.add_endpoint(application, url, standing=standing)
 

@@ -24,7 +24,7 @@ from tarry.cli.output.tables import console
 from tarry.cli.service.options import DATABASE_CODES, serving
 
 BATCH = 1000
-LOOK, PATIENCE = 0.02, 120.0
+POLL_SECONDS, STUCK_SECONDS = 0.02, 120.0
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,8 @@ async def _delivered(folder: str, messages: int, connections: int, rounds: int) 
         with Sink() as sink, _server_process(_file(folder, f"{number}"), sink.url) as front:
             began = time.monotonic()
             row = await _best("tarry, one by one, and delivered", front, messages, connections, 1)
-            while sink.arrivals() < messages and time.monotonic() < began + PATIENCE:  # noqa: ASYNC110  the sink is another process
-                await asyncio.sleep(LOOK)
+            while sink.arrivals() < messages and time.monotonic() < began + STUCK_SECONDS:  # noqa: ASYNC110  the sink is another process
+                await asyncio.sleep(POLL_SECONDS)
             report = sink.report()
             rate = report.distinct / (report.last_at - began)
             rows.append(replace(row, messages_per_second=round(rate)))
@@ -221,17 +221,17 @@ async def _half(  # noqa: PLR0913  as above
 def _request(url: str, batch: int) -> bytes:
     """Build one HTTP request that carries `batch` messages."""
     from tarry.cli.bench.front import (  # noqa: PLC0415  it needs the extra
-        APPLICATION,
-        KEY,
+        BENCH_APPLICATION,
+        BENCH_KEY,
     )
     from tarry.cli.bench.job import PAYLOAD  # noqa: PLC0415  likewise
 
     message = f'{{"eventType":"order.created","payload":{PAYLOAD}}}'
     body = message if batch == 1 else f"[{','.join([message] * batch)}]"
-    path = f"/api/v1/app/{APPLICATION}/msg{'' if batch == 1 else '/batch'}"
+    path = f"/api/v1/app/{BENCH_APPLICATION}/msg{'' if batch == 1 else '/batch'}"
     return (
         f"POST {path} HTTP/1.1\r\nhost: {urlsplit(url).netloc}\r\n"
-        f"authorization: Bearer {KEY}\r\n"
+        f"authorization: Bearer {BENCH_KEY}\r\n"
         f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n{body}"
     ).encode()
 

@@ -46,11 +46,11 @@ KEYED = frozenset({"PATCH", "POST"})
 """Methods that are retried only under an idempotency key."""
 NOTICED = 1.0
 """Report waits of at least this many seconds."""
-PAGE = 250
+PAGE_SIZE = 250
 """The largest page that the server returns."""
 TYPED = "surrogateescape"
 """How Python represents typed bytes that are not UTF-8; they are sent unchanged."""
-_REFUSED, _BROKEN = range(400, 500), 500
+_CLIENT_ERRORS, _BROKEN = range(400, 500), 500
 
 
 class ServerRefused(click.ClickException):
@@ -162,7 +162,7 @@ class Server:
             raise NoServer(f"{self.url}: {refusal_text(answer.status, answer.body, named)}")
         if not _is_tarrys(answer):
             raise NoServer(f"{self.url} answered {answer.status}, but not as tarry's API does")
-        if answer.status in _REFUSED:
+        if answer.status in _CLIENT_ERRORS:
             raise ServerRefused(refusal_text(answer.status, answer.body, named))
         return answer
 
@@ -182,7 +182,7 @@ class Server:
         """Request the pages of a list, up to `most` items; yield each response and its JSON."""
         remaining, mark = most, None
         while remaining is None or remaining > 0:
-            limit = PAGE if remaining is None else min(PAGE, remaining)
+            limit = PAGE_SIZE if remaining is None else min(PAGE_SIZE, remaining)
             page_query = {**query, "limit": limit, "iterator": mark}
             answer = self.request("GET", *path, query=page_query)
             page = answer.read()
@@ -251,7 +251,7 @@ def _is_tarrys(answer: Answer) -> bool:
     except ValueError:
         return False
     return 200 <= answer.status < 300 or (  # noqa: PLR2004  the success statuses
-        answer.status in _REFUSED and isinstance(body, dict)
+        answer.status in _CLIENT_ERRORS and isinstance(body, dict)
     )
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from tarry.cli.output.json_text import read
 from tarry.cli.output.safe_text import plain
 
-_KINDS = {
+_KIND_OF_PATH = {
     "app": "application",
     "attempt": "attempt",
     "background-task": "task",
@@ -29,7 +29,7 @@ def refusal_text(status: int, body: bytes, path: tuple[str, ...]) -> str:
     detail = problem.get("detail", "it says nothing more")
     if isinstance(detail, list):
         detail = "; ".join(map(_described, detail))
-    names = {_KINDS[word]: name for word, name in pairwise(path) if word in _KINDS}
+    names = {_KIND_OF_PATH[word]: name for word, name in pairwise(path) if word in _KIND_OF_PATH}
     for kind, name in names.items():
         if detail == f"there is no such {kind}":
             detail = f"there is no {kind} {name!r}"

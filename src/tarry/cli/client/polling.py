@@ -19,12 +19,12 @@ from tarry.core.duration import spoken
 from tarry.core.policy import Policy
 from tarry.errors import GaveUp
 
-WAITING = frozenset({"pending", "sending"})
+WAITING_STATUSES = frozenset({"pending", "sending"})
 DELIVERED = "delivered"
 FRESH = "not tried yet"
 """The API's reason of a delivery that was accepted just now."""
 NO_ENDPOINT = "No endpoint accepts this message."
-FEW = 20
+MOST_POLLED_ENDPOINTS = 20
 """With more endpoints than this, ask for details of an endpoint only if its status has changed."""
 
 
@@ -90,7 +90,10 @@ class MessageProgress:
         self._endpoints = list(endpoints)
         for endpoint in self._endpoints:
             status = (endpoint["statusText"], endpoint["nextAttempt"])
-            if len(self._endpoints) <= FEW or self._statuses.get(endpoint["id"]) != status:
+            if (
+                len(self._endpoints) <= MOST_POLLED_ENDPOINTS
+                or self._statuses.get(endpoint["id"]) != status
+            ):
                 self._statuses[endpoint["id"]] = status
                 self._print(endpoint)
         return self._endpoints
@@ -133,7 +136,7 @@ class MessageProgress:
 
 def _is_waiting(endpoint: Mapping[str, object]) -> bool:
     """Return whether a delivery to this endpoint is still to be made."""
-    return endpoint["statusText"] in WAITING
+    return endpoint["statusText"] in WAITING_STATUSES
 
 
 def _name_and_url(endpoint: Mapping[str, object]) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tarry.service.store.contract import Store
 
 DAY = 86_400.0
-PAGE = 100
+ROWS_PER_READ = 100
 MOST_ENDPOINTS = 2_000
 """The doctor looks at no more endpoints than this."""
 
@@ -34,7 +34,7 @@ async def backlog(store: "Store", *, now: float) -> list[Finding]:
     """Check the deliveries to all endpoints."""
     facts, after, apps = EndpointFacts(MOST_ENDPOINTS), "", dict[str, str]()
     while not facts.is_full and (
-        endpoints := await store.read(SealedEndpoints(after=after, limit=PAGE))
+        endpoints := await store.read(SealedEndpoints(after=after, limit=ROWS_PER_READ))
     ):
         after = endpoints[-1].id
         for endpoint in endpoints:
@@ -79,10 +79,14 @@ async def _count(
         last_end = await attempted_at(store, endpoint)
         # Failed and scheduled deliveries are listed as well, so the oldest waiting one may be
         # beyond this page.
-        deliveries = await store.read(Undelivered(endpoint.application, lane=row.lane, limit=PAGE))
+        deliveries = await store.read(
+            Undelivered(endpoint.application, lane=row.lane, limit=ROWS_PER_READ)
+        )
         for _, delivery in deliveries:
             if delivery.state in LIVE:
                 facts.waits_since(delivery.accepted_at)
-                told = explain(delivery, row, [], now=now, origins=origins, attempted_at=last_end)
-                if told.overdue:
+                explanation = explain(
+                    delivery, row, [], now=now, origins=origins, attempted_at=last_end
+                )
+                if explanation.overdue:
                     facts.overdue(name)

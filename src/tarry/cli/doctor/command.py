@@ -16,7 +16,7 @@ from tarry.cli.doctor.server import serving
 from tarry.cli.output.tables import json_option
 from tarry.cli.service.key_options import refuse_foreign_server
 from tarry.cli.service.options import (
-    FILE,
+    SETTINGS_FILE,
     WrongSettings,
     allow_network_option,
     db_option,
@@ -36,7 +36,7 @@ def lenient(context: click.Context, option: click.Parameter, path: Path | None) 
         return from_file(context, option, path)
     except WrongSettings as error:
         context.meta[_WRONG_FILE] = error.message
-        return path or FILE
+        return path or SETTINGS_FILE
 
 
 @click.command(

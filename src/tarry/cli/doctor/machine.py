@@ -16,8 +16,8 @@ PREFIX = "TARRY_"
 EXTRAS = "extras"
 OTHERS = ("TARRY_SEALING_KEYS", "TARRY_FAILPOINT", "TARRY_TEST_POSTGRES", "TARRY_TEST_POSTGRES_URL")
 """Environment variables that belong to no command's option."""
-NAME = "example.com"
-PATIENCE = 5.0
+SAMPLE_HOST = "example.com"
+LOOKUP_SECONDS = 5.0
 """How many seconds a name look-up may take."""
 
 
@@ -49,8 +49,8 @@ def variables(names: Iterable[str], settings: Iterable[str]) -> Finding:
 
 
 def names(
-    host: str = NAME,
-    patience: float = PATIENCE,
+    host: str = SAMPLE_HOST,
+    patience: float = LOOKUP_SECONDS,
     look_up: Callable[..., object] = socket.getaddrinfo,
 ) -> Finding:
     """Check that host names can be looked up."""

@@ -5,7 +5,7 @@ from tarry.errors import StoreError
 
 OLDEST = 130_000
 """The oldest supported version, as PostgreSQL numbers them."""
-FEW = 20
+FEW_CONNECTIONS = 20
 """A server that allows fewer connections than this soon runs out: every process takes some."""
 NEARLY_ALL = 0.8
 ASK = """
@@ -51,6 +51,6 @@ def judged(  # noqa: PLR0913  one argument per setting
         findings.append(advice("commit", problem))
     else:
         findings.append(ok("commit", f"synchronous_commit is {commit}"))
-    word = advice if most < FEW or used > most * NEARLY_ALL else ok
+    word = advice if most < FEW_CONNECTIONS or used > most * NEARLY_ALL else ok
     findings.append(word("connections", f"{used} of {most} in use"))
     return findings

@@ -13,14 +13,14 @@ from tarry.cli.doctor.finding import Finding, advice, ok, wrong
 from tarry.cli.output.tables import known_as
 from tarry.cli.service.options import WrongSettings
 
-ONCE = POLICY.replace(attempts=1, attempt_timeout=10)
+SINGLE_ATTEMPT = POLICY.replace(attempts=1, attempt_timeout=10)
 UNHELD = frozenset({"not tried yet", "replayed"})
 """Reasons of deliveries that nothing holds back. This repeats what the service knows: a command
 that only calls a server does not need the service's packages."""
 SKEW = 2.0
 """How many seconds clocks may differ: a server reports whole seconds."""
 READY, UNREADY = 200, 503
-ACCEPTED = "accepted"
+ACCEPTED_FIELD = "accepted"
 FIRST = 100
 """How many deliveries are searched for the oldest: some are scheduled for later."""
 MOST_ENDPOINTS = 200
@@ -33,7 +33,7 @@ def serving(url: str, key: str | None, *, backlog: bool = True) -> Iterator[Find
     With `backlog=False` the backlog is left out, because it was checked in the database already.
     """
     try:
-        server = Server(url, key, ONCE)
+        server = Server(url, key, SINGLE_ATTEMPT)
         asked_at = time()
         answer = server.send("GET", "/readyz")
         answered_at = time()
@@ -60,7 +60,7 @@ def serving(url: str, key: str | None, *, backlog: bool = True) -> Iterator[Find
         else:
             yield ok("server clock", f"less than {SKEW:g} s from this machine's clock")
     yield (accepted := _key_finding(server, key))
-    if backlog and accepted.words == ACCEPTED:
+    if backlog and accepted.words == ACCEPTED_FIELD:
         yield from _backlog_findings(server)
 
 
@@ -85,7 +85,7 @@ def _key_finding(server: Server, key: str | None) -> Finding:
         return wrong("key", error.message + (unknown if error.message.startswith("401") else ""))
     except NoServer as error:
         return wrong("key", error.message)
-    return ok("key", ACCEPTED)
+    return ok("key", ACCEPTED_FIELD)
 
 
 def _backlog_findings(server: Server) -> list[Finding]:
@@ -119,7 +119,9 @@ def _count(server: Server, app: str, endpoint: str, facts: EndpointFacts) -> Non
         deliveries = list(server.items("app", app, "undelivered", most=FIRST, **which))
         for delivery in deliveries:
             facts.waits_since(_unix_time(delivery["acceptedAt"]))
-        oldest = next((one["msgId"] for one in deliveries if one["reason"] in UNHELD), None)
+        oldest = next(
+            (delivery["msgId"] for delivery in deliveries if delivery["reason"] in UNHELD), None
+        )
         if oldest is not None and _is_overdue(server, app, endpoint, oldest):
             facts.overdue(f"{app} {endpoint}")
 

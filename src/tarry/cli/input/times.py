@@ -10,8 +10,8 @@ import click
 from tarry.cli.input.quantities import seconds
 from tarry.core.duration import spoken
 
-WANTED = "a duration like 2h, or an instant like 2026-01-31T14:00:00Z"
-FEW = 10
+TIME_FORMS = "a duration like 2h, or an instant like 2026-01-31T14:00:00Z"
+SHOWN_DECIMAL_BELOW = 10
 """Below this number, a decimal is shown as well: 8.3 min ago, but 12 min ago."""
 _WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 
@@ -37,7 +37,9 @@ def _read(typed: str, direction: int) -> datetime:
     try:
         return datetime.fromisoformat(typed.strip()).astimezone(UTC)  # local if no zone is given
     except (OverflowError, ValueError):
-        raise click.BadParameter(f"{typed!r} is neither {WANTED.replace(', or', ' nor')}") from None
+        raise click.BadParameter(
+            f"{typed!r} is neither {TIME_FORMS.replace(', or', ' nor')}"
+        ) from None
 
 
 BACK = "2h for two hours ago, or an instant like 2026-01-31T14:00:00Z"
@@ -82,7 +84,11 @@ def _near(seconds: float) -> str:
     """Describe a duration roughly: 8.3 min, 12 h."""
     number, unit = spoken(seconds).split()
     amount = float(number.replace(",", ""))
-    return f"{amount:,.1f} {unit}".replace(".0 ", " ") if amount < FEW else f"{amount:,.0f} {unit}"
+    return (
+        f"{amount:,.1f} {unit}".replace(".0 ", " ")
+        if amount < SHOWN_DECIMAL_BELOW
+        else f"{amount:,.0f} {unit}"
+    )
 
 
 def _time_of_day(at: datetime, now: datetime) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-LONGEST = 4000
+MOST_INTEGER_DIGITS = 4000
 """How many digits Python converts to a number by default."""
 
 
@@ -69,7 +69,7 @@ def _past(text: str, at: int) -> int:
 
 
 def _whole(digits: str) -> int | str:
-    return int(digits) if len(digits) <= LONGEST else digits
+    return int(digits) if len(digits) <= MOST_INTEGER_DIGITS else digits
 
 
 def _float(digits: str) -> float | str:

@@ -2,11 +2,11 @@
 
 from tarry.sim.estimate import Estimate
 
-ENOUGH = 3
+SIGNIFICANT_DIGITS = 3
 """How many digits people read."""
 
 
-def digits(number: float, significant: int = ENOUGH) -> str:
+def digits(number: float, significant: int = SIGNIFICANT_DIGITS) -> str:
     """Round to `significant` digits, but keep all digits before the decimal point.
 
     >>> digits(0.123456), digits(12.3456), digits(123456.7)

@@ -7,7 +7,7 @@ from threading import Timer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-PATIENCE = 1.0
+SHOWN_AFTER_SECONDS = 1.0
 """Show the bar after this many seconds."""
 
 
@@ -20,7 +20,7 @@ def progress(description: str, steps: int, console: Console) -> Iterator[Callabl
     columns = (TextColumn(description), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=console, transient=True)
     task = bar.add_task(description, total=steps)
-    later = Timer(PATIENCE, bar.start)
+    later = Timer(SHOWN_AFTER_SECONDS, bar.start)
     later.daemon = True
     later.start()
     try:

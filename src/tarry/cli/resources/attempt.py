@@ -13,15 +13,15 @@ from tarry.cli.output.tables import Columns, time_cell
 from tarry.cli.resources.app import app_argument
 from tarry.core.duration import spoken
 
-LONGEST = 40
+MOST_BODY_CHARACTERS = 40
 """How many characters of a response body a table shows."""
-STATUSES = {"success": 0, "fail": 2}
+STATUS_NUMBERS = {"success": 0, "fail": 2}
 
 
 def _response(attempt: Mapping[str, Any]) -> str:
     """Return the status and the beginning of the response's text."""
     status, text = attempt["responseStatusCode"], " ".join(attempt["response"].split())
-    short = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    short = text if len(text) <= MOST_BODY_CHARACTERS else text[: MOST_BODY_CHARACTERS - 1] + "…"
     return f"{status} {short}".rstrip() if status else short or "none"
 
 
@@ -43,7 +43,7 @@ def attempt() -> None:
 @click.option("--endpoint", metavar="ENDPOINT", help="Show attempts to send to this endpoint.")
 @click.option("--message", metavar="MESSAGE", help="Show attempts to send this message.")
 @click.option(
-    "--status", type=click.Choice(list(STATUSES)), help="Show only attempts with this result."
+    "--status", type=click.Choice(list(STATUS_NUMBERS)), help="Show only attempts with this result."
 )
 @since_option()
 @listed
@@ -68,7 +68,7 @@ def list_attempts(  # noqa: PLR0913  one argument per option
         app,
         endpoint=endpoint,
         message=message,
-        status=None if status is None else STATUSES[status],
+        status=None if status is None else STATUS_NUMBERS[status],
         after=to_api(since),
         before=None if since is None else to_api(datetime.now(UTC) + timedelta(days=1)),
         limit=limit,

@@ -22,7 +22,7 @@ from tarry.core.explain import probes, sentences
 from tarry.core.policy import Policy, RetryAfter
 from tarry.core.text import from_json
 
-SHARED = {
+SHARED_WITH = {
     "application": "several endpoints of the application at this host",
     "origin": "the whole host",
 }
@@ -93,7 +93,7 @@ def _show_lane(remote: Remote, answer: Answer) -> None:
     fields = {
         "state": vocabulary.label("lanes", lane["state"]),
         "meaning": vocabulary.meaning("lanes", lane["state"]),
-        "affected": SHARED.get(lane.get("scope"), ""),
+        "affected": SHARED_WITH.get(lane.get("scope"), ""),
         "waiting": str(lane["backlog"]),
         "rate": _speed(lane["pace"]),
         "capacity": _speed(lane["capacity"]),

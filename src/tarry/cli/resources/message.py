@@ -29,7 +29,7 @@ COLUMNS: Columns = {
     "Event id": "eventId",
     "Accepted": time_cell("timestamp"),
 }
-STATUSES = ("success", "pending", "fail", "sending", "canceled")
+STATUS_NAMES = ("success", "pending", "fail", "sending", "canceled")
 """The status of a message at an endpoint, in the order of the API's numbers."""
 
 message_argument = click.argument("message", metavar="MESSAGE")
@@ -88,7 +88,7 @@ def message() -> None:
 )
 @click.option(
     "--status",
-    type=click.Choice(STATUSES),
+    type=click.Choice(STATUS_NAMES),
     help="With --endpoint: show only messages with this API status. pending: waiting, no attempt"
     " yet; sending: waiting, attempted.",
 )
@@ -113,7 +113,7 @@ def list_messages(  # noqa: PLR0913  one argument per option
     columns = dict(COLUMNS)
     if endpoint is not None:
         path, columns["State"] = ("app", app, "endpoint", endpoint, "msg"), _state(remote)
-        query["status"] = None if status is None else STATUSES.index(status)
+        query["status"] = None if status is None else STATUS_NAMES.index(status)
         query["expanded_statuses"] = True
     elif status is not None:
         raise click.UsageError("--status needs --endpoint: a message has a state at each endpoint")

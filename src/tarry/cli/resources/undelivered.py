@@ -11,7 +11,7 @@ from tarry.cli.output import tables
 from tarry.cli.output.safe_text import plain
 from tarry.cli.output.tables import Columns, due_cell
 
-STATES = {"waiting": "live", "failed": "failed"}
+API_STATES = {"waiting": "live", "failed": "failed"}
 """For each value of `--state`: the value that the API expects."""
 
 
@@ -34,7 +34,7 @@ def _reason(vocabulary: Vocabulary, typed: str) -> str:
     """
     name, reasons = vocabulary.name("reasons", typed), vocabulary.table("reasons")
     if reasons and name not in reasons:
-        labels = [words["label"] for words in reasons.values() if words.get("state") in STATES]
+        labels = [words["label"] for words in reasons.values() if words.get("state") in API_STATES]
         known = ", ".join(map(repr, labels))
         raise click.BadParameter(f"{typed!r} is not one of {known}", param_hint="'--reason'")
     return name
@@ -51,7 +51,7 @@ def _past(words: str) -> str:
     "--endpoint", metavar="ENDPOINT", help="With APP: show only deliveries to this endpoint."
 )
 @click.option(
-    "--state", type=click.Choice(list(STATES)), help="Show only deliveries in this state."
+    "--state", type=click.Choice(list(API_STATES)), help="Show only deliveries in this state."
 )
 @click.option(
     "--reason",
@@ -76,7 +76,7 @@ def undelivered(  # noqa: PLR0913  one argument per option
     path = ("undelivered",) if app is None else ("app", app, "undelivered")
     vocabulary, names = Vocabulary(remote.server), Names(remote.server)
     query = {
-        "state": None if state is None else STATES[state],
+        "state": None if state is None else API_STATES[state],
         "reason": None if reason is None else _reason(vocabulary, reason),
         "endpoint_id": endpoint,
     }

@@ -6,7 +6,7 @@ from typing import Any
 
 from tarry.cli.service.options import serving
 
-PAGE = 250
+PAGE_SIZE = 250
 
 
 class DatabaseKeys:
@@ -42,7 +42,7 @@ class DatabaseKeys:
             described, mark = list[dict[str, Any]](), ""
             async with open_hooks(self._db, migrate=False) as hooks:
                 kind = kinds.Keys(self._environment)
-                while keys := (await hooks.store.page(kind, Cut(PAGE, mark))).entries:
+                while keys := (await hooks.store.page(kind, Cut(PAGE_SIZE, mark))).entries:
                     described += [_builtins(key_out(key)) for key in keys]
                     mark = keys[-1].id
             return described

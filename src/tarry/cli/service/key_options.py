@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 from tarry.cli.input.option_group import option_group
 from tarry.cli.output.safe_text import fits_a_header
-from tarry.cli.service.options import FILE, FOUND, WrongSettings, setting
+from tarry.cli.service.options import FOUND, SETTINGS_FILE, WrongSettings, setting
 
 C = TypeVar("C", bound=Callable[..., object])
 STANDARD_INPUT = "-"
@@ -84,9 +84,9 @@ def refuse_foreign_server(server: str) -> None:
     if has_own_key and all(_rank(source) >= _rank(SOURCES[-1]) for source in sources):
         return
     raise WrongSettings(
-        f"{FILE} in this folder names the server {server}, but the key does not stand in it: a file"
-        f" that was only found must not decide where a key is sent. Run with --config {FILE} if you"
-        " trust it, or give --server."
+        f"{SETTINGS_FILE} in this folder names the server {server}, but has no key. A file that was"
+        " only found must not decide where a key is sent. If you trust it, run with"
+        f" --config {SETTINGS_FILE}; if not, give --server."
     )
 
 

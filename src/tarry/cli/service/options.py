@@ -26,7 +26,7 @@ from tarry.errors import ServiceError, SettingsError, StoreError
 if TYPE_CHECKING:
     from tarry.service.model.settings import Limits
 
-FILE = Path("tarry.toml")
+SETTINGS_FILE = Path("tarry.toml")
 FOUND = "tarry.settings.found"
 """Set in a context whose settings come from a file that nobody named."""
 EXIT_CODES = (
@@ -37,7 +37,7 @@ DATABASE_CODES = (
     "Exit codes: 0, success; 2, the command line or a setting is wrong; 3, the database cannot"
     " be used."
 )
-KNOWN = (
+KNOWN_SETTINGS = (
     *("allow_network", "api_key", "api_key_file", "authorities", "certificate", "db"),
     *("disk_reserve", "grace", "in_flight", "key", "key_file", "key_rate", "lease", "listen"),
     *("metrics_key", "metrics_key_file", "most_endpoints", "most_filters", "most_metadata"),
@@ -65,7 +65,7 @@ class NoDatabase(click.ClickException):
 
 def from_file(context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
     """Take defaults from a settings file; by default from `tarry.toml` in this folder."""
-    file = path or (FILE if FILE.exists() else None)
+    file = path or (SETTINGS_FILE if SETTINGS_FILE.exists() else None)
     if file is None:
         return None
     try:
@@ -88,9 +88,13 @@ def from_file(context: click.Context, _option: click.Parameter, path: Path | Non
 def check_keys(document: Mapping[str, object], source: str) -> None:
     """Refuse an unknown key."""
     for key in document:
-        if key not in KNOWN:
-            close = nearest(key, KNOWN)
-            hint = f"; did you mean {close!r}?" if close else f"; known are {', '.join(KNOWN)}"
+        if key not in KNOWN_SETTINGS:
+            close = nearest(key, KNOWN_SETTINGS)
+            hint = (
+                f"; did you mean {close!r}?"
+                if close
+                else f"; known are {', '.join(KNOWN_SETTINGS)}"
+            )
             raise WrongSettings(f"{source}: there is no setting {key!r}{hint}")
 
 

@@ -32,7 +32,7 @@ from tarry.errors import SettingsError
 if TYPE_CHECKING:
     from tarry.service.hooks import Hooks
 
-FILE = "sqlite:///hooks.db"
+DEFAULT_DATABASE = "sqlite:///hooks.db"
 
 
 def _refuse_port(_context: click.Context, _option: click.Parameter, typed: str | None) -> None:
@@ -85,7 +85,7 @@ front_options = option_group(
 
 @click.command(epilog=EXIT_CODES)
 @config_option
-@db_option(default=FILE)
+@db_option(default=DEFAULT_DATABASE)
 @wire_options
 @quota_options
 @size_options

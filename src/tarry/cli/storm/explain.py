@@ -17,7 +17,7 @@ from tarry.core.duration import spoken
 from tarry.core.explain import COUNTED_ATTEMPTS, Range, Row, schedule, sentences
 from tarry.core.policy import Policy
 
-NOTHING = Range(0.0, 0.0, 0.0)
+NO_WAIT = Range(0.0, 0.0, 0.0)
 
 
 @click.command(epilog="Exit codes: 0, success; 2, the file or the command line is wrong.")
@@ -72,7 +72,7 @@ def _document(policy: Policy, rows: tuple[Row, ...]) -> dict[str, object]:
             {"attempt": row.attempt, "wait": _parts(row.wait), "total": _parts(row.total)}
             for row in rows
         ],
-        "total": _parts(rows[-1].total if rows else NOTHING),
+        "total": _parts(rows[-1].total if rows else NO_WAIT),
         "unlimited": policy.attempts is None,
     }
 
@@ -86,7 +86,7 @@ def _table(rows: tuple[Row, ...]) -> Table:
     table = Table()
     table.add_column("Attempt", justify="right")
     for part_name in ("wait", "total"):
-        for which in _parts(NOTHING):
+        for which in _parts(NO_WAIT):
             table.add_column(f"{part_name.capitalize()}\n{which}", justify="right", no_wrap=True)
     for row in rows:
         parts = (*_parts(row.wait).values(), *_parts(row.total).values())

@@ -1,8 +1,8 @@
 """Sparse dicts: for objects with many dicts that are mostly empty. All empty ones are one object.
 
 An empty dict takes 64 bytes, and a dict that became empty keeps its table. Ten thousand lanes have
-a dozen dicts each. So their owners share `NOTHING`, read a sparse dict like any other, and change
-it only with `put` and `without`.
+a dozen dicts each. So their owners share `EMPTY_DICT`, read a sparse dict like any other, and
+change it only with `put` and `without`.
 
 A dict of one item takes 224 bytes. Where most dicts have one item and are not read in loops,
 `put_one` and `without_one` keep it in a `Single` instead.
@@ -24,7 +24,7 @@ class _Nothing(dict[object, object]):
     __setitem__ = setdefault = update = __ior__ = _refuse
 
 
-NOTHING: dict[Any, Any] = _Nothing()
+EMPTY_DICT: dict[Any, Any] = _Nothing()
 
 
 def put(kept: dict[Key, Item], key: Key, item: Item) -> dict[Key, Item]:
@@ -38,7 +38,7 @@ def put(kept: dict[Key, Item], key: Key, item: Item) -> dict[Key, Item]:
 def without(kept: dict[Key, Item], key: Key) -> dict[Key, Item]:
     """Return the dict without this key. The caller must keep the result instead of `kept`."""
     kept.pop(key, None)
-    return kept or NOTHING
+    return kept or EMPTY_DICT
 
 
 class Single(Mapping[Key, Item]):
@@ -79,4 +79,4 @@ def without_one(kept: Mapping[Key, Item], key: Key) -> Mapping[Key, Item]:
     """Return the mapping without this key."""
     if isinstance(kept, dict):
         return without(kept, key)
-    return NOTHING if key in kept else kept
+    return EMPTY_DICT if key in kept else kept

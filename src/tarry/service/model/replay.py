@@ -19,7 +19,7 @@ class Fate(StrEnum):
     NEVER = "never"  # it was not sent there, or skipped
 
 
-STATES: Mapping[Fate, frozenset[State]] = {
+STATES_OF_FATE: Mapping[Fate, frozenset[State]] = {
     Fate.SUCCESS: frozenset({State.DELIVERED}),
     Fate.FAIL: frozenset({State.FAILED}),
     Fate.PENDING: LIVE,
@@ -27,9 +27,9 @@ STATES: Mapping[Fate, frozenset[State]] = {
 }
 """The states of a delivery, by fate. Cancelled and discarded deliveries have no fate, so they are
 not replayed."""
-REPLAYED = frozenset().union(*STATES.values())
+REPLAYED = frozenset().union(*STATES_OF_FATE.values())
 
-_FATES = {state: fate for fate, states in STATES.items() for state in states}
+_FATES = {state: fate for fate, states in STATES_OF_FATE.items() for state in states}
 
 
 class SoFar(Struct, frozen=True):
@@ -57,7 +57,7 @@ class ReplayFilter(Struct, frozen=True, kw_only=True):
     @property
     def states(self) -> frozenset[State]:
         """The states of deliveries that are replayed."""
-        return REPLAYED if self.fate is None else STATES[self.fate]
+        return REPLAYED if self.fate is None else STATES_OF_FATE[self.fate]
 
     def fits(self, message: Message, so_far: SoFar) -> bool:
         """Return whether a message is to be replayed."""

@@ -16,7 +16,7 @@ from tarry.errors import SchemaMismatch
 
 log = logging.getLogger("tarry.service")
 
-_FILE = re.compile(r"(?P<number>\d{4})_(?P<name>[a-z0-9_]+)\.sql")
+_FILE_NAME = re.compile(r"(?P<number>\d{4})_(?P<name>[a-z0-9_]+)\.sql")
 
 
 class Migration(Struct, frozen=True):
@@ -55,7 +55,7 @@ def steps(package: str) -> tuple[Migration, ...]:
     for file in (files(package) / "migrations").iterdir():
         if not file.name.endswith(".sql"):
             continue
-        name_match = _FILE.fullmatch(file.name)
+        name_match = _FILE_NAME.fullmatch(file.name)
         if name_match is None:
             raise ValueError(f"{file.name!r} is no migration: it must be named like 0001_begin.sql")
         sql = file.read_text(encoding="utf-8")

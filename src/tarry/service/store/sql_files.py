@@ -16,7 +16,7 @@ from importlib.resources import files
 
 from msgspec import Struct
 
-_NAME = re.compile(r"^-- (name|part): *(\S*) *$", re.MULTILINE)
+_HEADING = re.compile(r"^-- (name|part): *(\S*) *$", re.MULTILINE)
 _PART = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 _WORD = re.compile(r"[a-z][a-z0-9_]*")
 _ORDER = re.compile(r"(?<=ORDER BY )[a-z_.]+(?:, [a-z_.]+)*$", re.MULTILINE)
@@ -32,7 +32,7 @@ class Query(Struct, frozen=True):
 
 def parse(text: str, where: str = "SQL") -> list[Query]:
     """Return the queries in a text; ValueError says what is wrong, and `where`."""
-    head, *rest = _NAME.split(text)
+    head, *rest = _HEADING.split(text)
     if any(line and not line.startswith("--") for line in map(str.strip, head.splitlines())):
         raise ValueError(f"{where}: there is SQL before the first '-- name: ...'")
     queries, parts = list[Query](), dict[str, str]()

@@ -11,7 +11,7 @@ from importlib.resources.abc import Traversable
 Served = tuple[int, dict[str, str], bytes]
 """A status, headers and a body."""
 
-PAGE = "index.html"
+PAGE_FILE = "index.html"
 PLACES = ("/dashboard", "/portal")
 """The paths of the page. The page knows by its path whether to show the dashboard or the portal."""
 POLICY = (
@@ -19,7 +19,7 @@ POLICY = (
     " img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """The content security policy. It is strict because the page shows data from other people."""
-KINDS = {
+CONTENT_TYPES = {
     "css": "text/css; charset=utf-8",
     "html": "text/html; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -33,7 +33,7 @@ def pages() -> dict[str, Served]:
         f"/web/{name}": _served(name, body)
         for name, body in _found(files("tarry.service.web") / "static")
     }
-    page = served.pop(f"/web/{PAGE}")
+    page = served.pop(f"/web/{PAGE_FILE}")
     return served | dict.fromkeys(PLACES, page)
 
 
@@ -47,7 +47,7 @@ def _found(folder: Traversable, way: str = "") -> Iterator[tuple[str, bytes]]:
 
 def _served(name: str, body: bytes) -> Served:
     headers = {
-        "content-type": KINDS[name.rpartition(".")[2]],
+        "content-type": CONTENT_TYPES[name.rpartition(".")[2]],
         "content-security-policy": POLICY,
         "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",

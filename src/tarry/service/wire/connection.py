@@ -21,7 +21,7 @@ OLDEST = 300.0
 """Seconds after which a connection is not used again, so that a moved endpoint is found."""
 LONGEST_JOINED = 16 * 1024
 """A body up to this size is written together with its head; a longer one is not copied."""
-ENOUGH = 0.5
+CONCLUSIVE_SHARE = 0.5
 """A dial that timed out is evidence against the origin if it had at least this share of the time to
 connect."""
 TICK = 0.05
@@ -78,7 +78,7 @@ class Exchange:
         if self.carrier is not None or why.local:
             return False
         if why.kind is Kind.TIMEOUT:
-            return now - self.dialled_at >= ENOUGH * self.request.connect_timeout
+            return now - self.dialled_at >= CONCLUSIVE_SHARE * self.request.connect_timeout
         return why.kind in _UNCONNECTED
 
     def finish(self, answer: Answer) -> None:

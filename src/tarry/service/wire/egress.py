@@ -45,7 +45,7 @@ _LONGEST_NAME = 253
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^#]*)(?:#.*)?")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_ADDRESS_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _PLAIN = frozenset("0123456789-")
 _KEPT = "!$%&'()*+,/:;=?@[]"
 """The characters that a path keeps, besides letters, digits and -._~; others are sent as %xx."""
@@ -99,7 +99,7 @@ def read_host(host: str) -> str:
     if len(name) > _LONGEST_NAME or not all(map(_LABEL.fullmatch, labels)):
         wanted = "a name of labels with letters, digits, - and _, each of 1 to 63 characters"
         raise SettingsError("host", _shortened(host), wanted)
-    if _NUMBER.fullmatch(labels[-1]):
+    if _ADDRESS_NUMBER.fullmatch(labels[-1]):
         # inet_aton reads 0x7f.1 and 2130706433 as loopback. So a name that ends in a number must
         # be an address, in its one normal form.
         try:

@@ -37,7 +37,7 @@ _OPENING: Final = b"HTTP/1."
 _LENGTH: Final = len(_OPENING)
 _OK: Final = 200
 _FRAMES: Final = ""
-_KNOWN: Final = {name.encode(): name for name in HEARD} | {
+_HEADER_NAMES: Final = {name.encode(): name for name in HEARD} | {
     b"content-length": _FRAMES,
     b"transfer-encoding": _FRAMES,
 }
@@ -214,7 +214,7 @@ class Reader:
         """Keep a header that matters to a sender of webhooks, and is not a trailer."""
         if self.status:
             return
-        known_name = _KNOWN.get(name.lower())
+        known_name = _HEADER_NAMES.get(name.lower())
         if known_name is None:
             return
         if known_name == _FRAMES:

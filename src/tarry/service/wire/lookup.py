@@ -31,7 +31,7 @@ Found = tuple[str, ...] | Unresolved
 """All addresses of a name, or why there is none."""
 
 _NO_ADDRESS = Unresolved(Kind.DNS, "the name has no address")
-_FAILED = Unresolved(Kind.DNS, "the name could not be resolved")
+_NOT_RESOLVED = Unresolved(Kind.DNS, "the name could not be resolved")
 _FAILURES = {
     socket.EAI_NONAME: Unresolved(Kind.DNS, "the name is not known"),
     socket.EAI_AGAIN: Unresolved(Kind.DNS, "the name servers did not answer"),
@@ -59,9 +59,9 @@ def find(look_up: Callable[[str], Iterable[str]], host: str) -> Found:
     try:
         return tuple(look_up(host)) or _NO_ADDRESS
     except OSError as error:
-        return _FAILURES.get(error.errno or 0, _FAILED)
+        return _FAILURES.get(error.errno or 0, _NOT_RESOLVED)
     except Exception:  # noqa: BLE001  see above
-        return _FAILED
+        return _NOT_RESOLVED
 
 
 class Threads:

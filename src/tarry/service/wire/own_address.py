@@ -53,10 +53,10 @@ def _addresses_of(host: str, port: int) -> list[str]:
     if host == "localhost":
         return list(LOOPBACKS)
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        address_rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return []
-    return [str(address[0]).partition("%")[0] for *_, address in found]
+    return [str(address[0]).partition("%")[0] for *_, address in address_rows]
 
 
 def _joined(host: str, port: int) -> str:

@@ -20,7 +20,7 @@ from tarry.service.wire.send_failure import SendFailure
 MOST_HEAD = 8 * 1024
 """The longest head of a proxy's answer, in bytes."""
 
-_WANTED = "a URL such as http://proxy.example:3128 or http://user:password@proxy.example:3128"
+_PROXY_FORM = "a URL such as http://proxy.example:3128 or http://user:password@proxy.example:3128"
 
 
 class Proxy(Struct, frozen=True):
@@ -43,7 +43,7 @@ class Proxy(Struct, frozen=True):
         except ValueError:
             host, port, parts = None, None, urlsplit("")
         if parts.scheme != "http" or not host or not port or parts.path not in ("", "/"):
-            raise SettingsError("proxy", _without_secret(url), _WANTED)
+            raise SettingsError("proxy", _without_secret(url), _PROXY_FORM)
         if parts.username is None:
             return cls(host, port)
         login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"

@@ -27,9 +27,9 @@ _FORM = 1
 """The first byte of a sealed secret; the second is the length of the key's id."""
 _NONCE = 12
 _TAG = 16
-_KEY = 32
+_KEY_BYTES = 32
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_WANTED = "a list of 'id:base64', the newest first, each key 32 random bytes"
+_KEYS_FORM = "a list of 'id:base64', the newest first, each key 32 random bytes"
 
 
 Secrets = tuple[tuple[str, float | None], ...]
@@ -53,13 +53,13 @@ class Seals:
             if not _ID.fullmatch(name):
                 wanted = "keys named by 1 to 64 letters, digits, '.', '_' or '-'"
                 raise SettingsError("sealing keys", name, wanted)
-            if len(key) != _KEY:
-                raise SettingsError("sealing keys", f"{name} ({len(key)} bytes)", _WANTED)
+            if len(key) != _KEY_BYTES:
+                raise SettingsError("sealing keys", f"{name} ({len(key)} bytes)", _KEYS_FORM)
             if name in self._ciphers:
                 raise SettingsError("sealing keys", name, "keys that all have another id")
             self._ciphers[name] = AESGCM(key)
         if not self._ciphers:
-            raise SettingsError("sealing keys", "empty", _WANTED)
+            raise SettingsError("sealing keys", "empty", _KEYS_FORM)
         self._newest = next(iter(self._ciphers))
 
     @classmethod
@@ -129,7 +129,7 @@ def place(endpoint: Endpoint, column: str) -> Place:
 
 def generate_key(name: str) -> str:
     """Return a new key of this name, as `Seals.of` reads it."""
-    return f"{name}:{b2a_base64(secrets.token_bytes(_KEY), newline=False).decode('ascii')}"
+    return f"{name}:{b2a_base64(secrets.token_bytes(_KEY_BYTES), newline=False).decode('ascii')}"
 
 
 def key_file(path: Path) -> str:
@@ -148,7 +148,7 @@ def key_file(path: Path) -> str:
         wanted = f"a file that can be read and written ({error.strerror})"
         raise SettingsError("key file", str(path), wanted) from error
     except UnicodeDecodeError:
-        raise SettingsError("key file", str(path), _WANTED) from None
+        raise SettingsError("key file", str(path), _KEYS_FORM) from None
 
 
 def _make_key_file(path: Path) -> None:
@@ -182,7 +182,7 @@ def _key(entry: str) -> tuple[str, bytes]:
     except (NotBase64, UnicodeEncodeError):
         pass
     # The error does not even show the name: without a colon it is the key.
-    raise SettingsError("sealing keys", "...", _WANTED)
+    raise SettingsError("sealing keys", "...", _KEYS_FORM)
 
 
 def _opened_by(sealed: bytes) -> tuple[str, bytes]:

@@ -12,13 +12,15 @@ from tarry.sim.backlog.endpoint import MANNERS, Capacity, Endpoint, Manner
 from tarry.sim.chance import Chance
 from tarry.sim.run import Floats
 
-MOST = 10_000_000
+MOST_DELIVERIES = 10_000_000
 """The most deliveries, waiting and fresh: more of them do not fit easily into memory."""
 LONGEST_OUTAGE = 30 * 86_400
 LONGEST_WATCH = 1_000_000
 """In seconds, since every second after the outage is counted."""
 MOST_OWNERS = 1_000_000
-STEPS = "a number above 0, or [[seconds since it came back, capacity], ...] with the first at 0"
+CAPACITY_FORM = (
+    "a number above 0, or [[seconds since it came back, capacity], ...] with the first at 0"
+)
 
 Steps = float | Sequence[Sequence[float]]
 
@@ -126,16 +128,16 @@ class BacklogSettings(Value):
 
     def _check_limits(self) -> None:
         """Raise ScenarioError if settings are too large, or do not fit each other."""
-        if self.waiting > MOST:
-            raise ScenarioError("waiting", self.waiting, f"at most {MOST:,}")
+        if self.waiting > MOST_DELIVERIES:
+            raise ScenarioError("waiting", self.waiting, f"at most {MOST_DELIVERIES:,}")
         for key, longest in (("outage", LONGEST_OUTAGE), ("watch", LONGEST_WATCH)):
             if (span := getattr(self, key)) > longest:
                 raise ScenarioError(key, span, f"at most {longest:,} s")
         shortest = (self.outage + self.watch) / MOST_OWNERS
         if self.handover is not None and self.handover < shortest:
             raise ScenarioError("handover", self.handover, f"at least {shortest:g} s")
-        if self.arrivals * self.watch > MOST:
-            wanted = f"at most {MOST / self.watch:g} with watch = {self.watch:g}"
+        if self.arrivals * self.watch > MOST_DELIVERIES:
+            wanted = f"at most {MOST_DELIVERIES / self.watch:g} with watch = {self.watch:g}"
             raise ScenarioError("arrivals", self.arrivals, wanted)
         if self.lanes > self.waiting:
             raise ScenarioError("lanes", self.lanes, f"at most waiting ({self.waiting})")
@@ -154,7 +156,7 @@ class BacklogSettings(Value):
 def _steps(value: object) -> tuple[tuple[float, float], ...]:
     """Return a capacity as steps: when each begins, and how much it is."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
-        return ((0.0, _rate("capacity", value, STEPS)),)
+        return ((0.0, _rate("capacity", value, CAPACITY_FORM)),)
     steps: list[tuple[float, float]] = []
     for place, step in enumerate(value):
         name = f"capacity[{place}]"
@@ -167,7 +169,7 @@ def _steps(value: object) -> tuple[tuple[float, float], ...]:
             )
         steps.append((since, level))
     if not steps or steps[0][0] != 0:
-        raise ScenarioError("capacity", value, STEPS)
+        raise ScenarioError("capacity", value, CAPACITY_FORM)
     return tuple(steps)
 
 

@@ -67,7 +67,7 @@ STYLE = {
 }
 
 Kind = Literal["svg", "png"]
-KINDS: dict[str, Kind] = {".svg": "svg", ".png": "png"}
+FORMAT_OF_SUFFIX: dict[str, Kind] = {".svg": "svg", ".png": "png"}
 """The file format for each suffix."""
 
 UNWRITABLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
@@ -166,9 +166,9 @@ def save(path: Path, pictures: Sequence[Picture]) -> None:
 
 def kind_of(path: Path) -> Kind:
     """Return the file format of a path."""
-    kind = KINDS.get(path.suffix.lower())
+    kind = FORMAT_OF_SUFFIX.get(path.suffix.lower())
     if kind is None:
-        raise ValueError(f"a picture is a {' or '.join(KINDS)} file, not {path.name!r}")
+        raise ValueError(f"a picture is a {' or '.join(FORMAT_OF_SUFFIX)} file, not {path.name!r}")
     return kind
 
 

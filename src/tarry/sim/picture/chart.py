@@ -17,7 +17,7 @@ from tarry.sim.study import RECOVERY, Study
 ONE = 3.8
 """The height of a picture with all policies in one panel, in inches."""
 
-KEY = 0.2
+LEGEND_LINE_HEIGHT = 0.2
 """The height of a line of the legend, in inches."""
 
 
@@ -125,7 +125,7 @@ def _picture(view: View, study: Study, traces: Sequence[Trace], frame: Frame) ->
         return Picture(title, view.caption, height(len(traces)), draw)
     limit = _limit(study, traces) if main == "delivered" else None
     since = frame.replace(start=max(0.0, frame.start), shades=())
-    high = max(ONE, KEY * (len(traces) + 4))
+    high = max(ONE, LEGEND_LINE_HEIGHT * (len(traces) + 4))
     return Picture(view.title, view.caption, high, partial(together, traces, main, limit, since))
 
 

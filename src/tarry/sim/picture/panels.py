@@ -25,7 +25,7 @@ PANEL = 1.35
 AROUND = 1.35
 """The height of title, legend and time axis together, in inches."""
 
-LONGEST = {1: 50, 2: 26, 3: 16}
+MOST_NAME_CHARACTERS = {1: 50, 2: 26, 3: 16}
 """The maximum length of a name above a panel, by the number of columns."""
 
 POINTS = 1500
@@ -90,12 +90,12 @@ def each(traces: Sequence[Trace], lines: Lines, frame: Frame, sheet: Sheet) -> N
         empty.set_visible(False)
         above.tick_params(labelbottom=True)
     floor, top, log = _scale(traces, lines, frame)
-    if columns == max(LONGEST) and lines.peak != lines.main:
+    if columns == max(MOST_NAME_CHARACTERS) and lines.peak != lines.main:
         lines = lines.replace(peak="")  # there is no room to name the curve
     for axes, trace in zip(panels, traces, strict=False):
         _rule(axes, frame, floor, top, log=log)
         _panel(axes, trace, lines, frame, floor)
-        axes.set_title(short(trace.name, LONGEST[columns]), loc="left")
+        axes.set_title(short(trace.name, MOST_NAME_CHARACTERS[columns]), loc="left")
     several = _first(traces, lines.beside) is not None
     title = wrap(_scaled(_first(traces, lines.main), log=log, several=several), 26 * rows)
     keys = _keys(traces, lines, frame)

@@ -29,7 +29,7 @@ WATCHED = 5
 """How many units of a wish are simulated after the outage."""
 SPREAD = 60
 """After this many units the clients are as spread out as they will ever be."""
-HALF = 2
+SHRINK_FACTOR = 2
 
 
 class Trial(NamedTuple):
@@ -66,10 +66,10 @@ def fitting(wish: Wish, seconds: float, floor: Floor) -> Size:
     while cost(wish, size) > seconds:
         if not size.cut and wish.outage > SPREAD * wish.unit:
             size = size._replace(cut=True)
-        elif wish.capacity / (size.thinned * HALF) >= floor.capacity:
-            size = size._replace(thinned=size.thinned * HALF)
-        elif wish.drain / (size.faster * HALF) >= floor.drain:
-            size = size._replace(faster=size.faster * HALF)
+        elif wish.capacity / (size.thinned * SHRINK_FACTOR) >= floor.capacity:
+            size = size._replace(thinned=size.thinned * SHRINK_FACTOR)
+        elif wish.drain / (size.faster * SHRINK_FACTOR) >= floor.drain:
+            size = size._replace(faster=size.faster * SHRINK_FACTOR)
         else:
             break
     return size

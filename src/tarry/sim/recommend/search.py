@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
 from typing import NamedTuple, TypeVar
 
-from tarry.sim.backlog.settings import MOST
+from tarry.sim.backlog.settings import MOST_DELIVERIES
 from tarry.sim.chance import Chance
 from tarry.sim.recommend.candidates import Candidate
 from tarry.sim.recommend.miniature import Size, Trial, play
@@ -75,7 +75,7 @@ def prices(trials: Sequence[Trial]) -> tuple[float, float, float]:
 
 def conditions(wish: Wish) -> tuple[Wish, Wish, Wish]:
     """Return the wish and two slightly worse versions of it, within the limits of a wish."""
-    most = min(MOST, int(LONGEST_DRAIN * wish.capacity))
+    most = min(MOST_DELIVERIES, int(LONGEST_DRAIN * wish.capacity))
     return (
         wish,
         wish.replace(clients=min(math.ceil(wish.clients * MORE_CLIENTS), most)),

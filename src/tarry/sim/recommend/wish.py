@@ -4,14 +4,14 @@ from tarry.core import checks
 from tarry.core.value import Value, settle
 from tarry.errors import PolicyError, ScenarioError
 from tarry.sim.backlog.endpoint import MANNERS, Manner
-from tarry.sim.backlog.settings import MOST
+from tarry.sim.backlog.settings import MOST_DELIVERIES
 
 LONGEST_OUTAGE = 1e8
 """Three years: limits that outlast twice this outage are still valid in a policy."""
 LONGEST_DRAIN = 1e6
 SHORTEST_UNIT = 1.0
 """Waits much below a second bring no advantage."""
-PATIENCE = 1000
+MOST_WAITS_IN_OUTAGE = 1000
 """An outage should have no more than this many of the shortest waits, if the latency allows."""
 ROOM = 4
 RATE = "a number, 1 or more: an endpoint feels overload by the second"
@@ -59,12 +59,12 @@ class Wish(Value):
     @property
     def unit(self) -> float:
         """The unit of the waits: the drain limit, or more if that is very short."""
-        unhurried = min(self.latency / ROOM, self.outage / PATIENCE)
+        unhurried = min(self.latency / ROOM, self.outage / MOST_WAITS_IN_OUTAGE)
         return max(self.drain, SHORTEST_UNIT, unhurried)
 
     def _must_fit(self) -> None:
-        if self.clients > MOST:
-            raise ScenarioError("clients", self.clients, f"at most {MOST:,}")
+        if self.clients > MOST_DELIVERIES:
+            raise ScenarioError("clients", self.clients, f"at most {MOST_DELIVERIES:,}")
         if self.drain > LONGEST_DRAIN:
             wanted = f"at least {self.clients / LONGEST_DRAIN:g} for {self.clients:,} clients"
             raise ScenarioError("capacity", self.capacity, wanted)

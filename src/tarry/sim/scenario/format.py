@@ -12,7 +12,7 @@ from tarry.core.format import (
     COUNT,
     FACTOR,
     FLAG,
-    NUMBER,
+    NUMBER_TYPES,
     SECONDS,
     SHARE,
     SOME_SECONDS,
@@ -27,25 +27,25 @@ from tarry.sim.backlog.endpoint import MANNERS
 from tarry.sim.backlog.model import Backlog
 from tarry.sim.backlog.settings import LONGEST_OUTAGE, LONGEST_WATCH
 from tarry.sim.contention import Contention
-from tarry.sim.server.model import LONGEST, Server
+from tarry.sim.server.model import LONGEST_PART, Server
 from tarry.sim.server.queueing import DISCIPLINES
 from tarry.sim.timeline import Timeline
 
 WHOLE = Shape((int,), "a whole number, 0 or more", {"type": "integer", "minimum": 0})
-RATE = Shape(NUMBER, "a number, 0 or more", {"type": "number", "minimum": 0})
-SOME_RATE = Shape(NUMBER, "a number above 0", {"type": "number", "exclusiveMinimum": 0})
-SPAN = seconds_to(LONGEST)
+RATE = Shape(NUMBER_TYPES, "a number, 0 or more", {"type": "number", "minimum": 0})
+SOME_RATE = Shape(NUMBER_TYPES, "a number above 0", {"type": "number", "exclusiveMinimum": 0})
+SPAN = seconds_to(LONGEST_PART)
 OUTAGE = seconds_to(LONGEST_OUTAGE)
 WATCH = some_seconds_to(LONGEST_WATCH)
 STEP = Shape((list,), "[seconds, capacity]", {"type": "array"}, items=RATE)
 CAPACITY = Shape(
-    (*NUMBER, list),
+    (*NUMBER_TYPES, list),
     "a number above 0, or steps [[seconds since it came back, capacity], ...]",
     {"type": ["number", "array"]},
     items=STEP,
 )
 SOME_SHARE = Shape(
-    NUMBER,
+    NUMBER_TYPES,
     "a number above 0, at most 1",
     {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
 )

@@ -25,7 +25,7 @@ Attempt = tuple[float, Call, int]
 NEVER = Call(-1, math.inf)
 """The last entry of every heap, at the end of time, so that no heap is ever empty."""
 
-FAILED = Failure()
+PLAIN_FAILURE = Failure()
 TIMED_OUT = Failure(Kind.TIMEOUT)
 
 
@@ -146,7 +146,7 @@ class RunningServer:
         self.sent += 1
         call.sent += 1
         if self.refusing or not (self._idle or len(self.line) < self._settings.room):
-            self._fail(call, FAILED, now)
+            self._fail(call, PLAIN_FAILURE, now)
             return
         call.waiting = call.attempts
         call.taken_up = None
@@ -174,7 +174,7 @@ class RunningServer:
             call.waiting = NOBODY
             rate = self._settings.error_rate
             if rate and self._luck() < rate:
-                self._fail(call, FAILED, now)
+                self._fail(call, PLAIN_FAILURE, now)
             else:
                 self._succeed(call, now)
         elif self._settings.cancels:
@@ -200,7 +200,7 @@ class RunningServer:
                 return
             if call.waiting == number:
                 call.waiting = NOBODY
-                self._fail(call, FAILED, now)
+                self._fail(call, PLAIN_FAILURE, now)
 
     def _time_out(self, now: float) -> bool:
         """Let the oldest attempt time out; return False if it was answered before."""
@@ -234,7 +234,7 @@ class RunningServer:
             self._close(call, now, succeeded=False)
             return
         caller.sent += call.sent
-        self._fail(caller, FAILED, now)
+        self._fail(caller, PLAIN_FAILURE, now)
 
     def _succeed(self, call: Call, now: float) -> None:
         """Let a call succeed, and with it all its callers."""

@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from tarry.sim.run import Curve, Floats, Measure
 
-ENOUGH = 0.8
+RECOVERED_SHARE = 0.8
 """The share of successful requests at which a service counts as recovered."""
 
 WINDOW = 5.0
 """The period, in seconds, over which that share is measured."""
 
-STEPS = 10
+LOOKS_PER_SECOND = 10
 """The resolution of the recovery time: looks per second."""
 
 WORST = 10
@@ -99,11 +99,11 @@ def curves(seconds: Seconds, times: Times, capacity: float, speed: float) -> Map
 def _recovery(trace: Trace, times: Times) -> float | None:
     """Return the time from the trouble to the first window with enough successful requests."""
     answered = np.concatenate(([0.0], np.cumsum(trace.succeeded)))
-    looks = math.floor((times.end - times.stop - WINDOW) * STEPS) + 1
-    after = np.arange(max(0, looks)) / STEPS
+    looks = math.floor((times.end - times.stop - WINDOW) * LOOKS_PER_SECOND) + 1
+    after = np.arange(max(0, looks)) / LOOKS_PER_SECOND
     first = np.searchsorted(trace.began, times.stop + after)
     last = np.searchsorted(trace.began, times.stop + after + WINDOW)
-    back = answered[last] - answered[first] >= ENOUGH * (last - first)
+    back = answered[last] - answered[first] >= RECOVERED_SHARE * (last - first)
     places = np.flatnonzero(back & (last > first))
     return float(after[places[0]]) if places.size else None
 

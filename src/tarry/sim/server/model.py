@@ -35,7 +35,7 @@ MOST_ATTEMPTS = 30_000_000
 
 MOST_WORKERS = 100_000
 MOST_LAYERS = 10
-LONGEST = 1_000_000
+LONGEST_PART = 1_000_000
 """The longest part of a run, in seconds, since every second is counted."""
 SLOW = 0.1
 
@@ -193,8 +193,8 @@ class Server(Value):
 
     def _check_together(self) -> None:
         for key in ("warmup", "outage", "slowdown", "watch"):
-            if (span := getattr(self, key) or 0.0) > LONGEST:
-                raise ScenarioError(key, span, f"at most {LONGEST:,} s")
+            if (span := getattr(self, key) or 0.0) > LONGEST_PART:
+                raise ScenarioError(key, span, f"at most {LONGEST_PART:,} s")
         if self.outage and self.slowdown:
             raise ScenarioError("slowdown", self.slowdown, "left out: there is an outage already")
         if self.slowdown is None and self.slowdown_speed != SLOW:

@@ -5,8 +5,8 @@
 - `deadline`: oldest first; an attempt that has waited past its timeout is dropped.
 - `feasible`: oldest first; an attempt that would not finish within its timeout is dropped. The
   server is assumed to know how long the work will take.
-- `codel`: oldest first; once the queue has not been empty for `PATIENCE`, an attempt that has
-  waited longer than `TARGET` is dropped.
+- `codel`: oldest first; once the queue has not been empty for `LONGEST_QUEUE_WAIT`, an attempt
+  that has waited longer than `TARGET` is dropped.
 
 An attempt is dropped when its turn comes. A client that still waits for it learns so at once, as an
 ordinary failure.
@@ -19,7 +19,7 @@ Discipline = Literal["fifo", "lifo", "deadline", "feasible", "codel"]
 
 DISCIPLINES: tuple[Discipline, ...] = get_args(Discipline)
 
-PATIENCE = 0.1
+LONGEST_QUEUE_WAIT = 0.1
 TARGET = 0.005
 
 Drops = Callable[[float, float, float], bool]
@@ -37,6 +37,6 @@ def drops_of(discipline: Discipline, timeout: float) -> Drops | None:
         case "feasible":
             return lambda waited, takes, stood: waited + takes > timeout  # noqa: ARG005  all disciplines get the same arguments
         case "codel":
-            return lambda waited, takes, stood: stood > PATIENCE and waited > TARGET  # noqa: ARG005  all disciplines get the same arguments
+            return lambda waited, takes, stood: stood > LONGEST_QUEUE_WAIT and waited > TARGET  # noqa: ARG005  all disciplines get the same arguments
         case _:
             assert_never(discipline)

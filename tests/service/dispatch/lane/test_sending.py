@@ -11,7 +11,7 @@ from tarry.core.outcome import Kind
 from tarry.core.pace import CLOSED, OPEN, PACED, Pace
 from tarry.service.dispatch.clock import LONG_AGO
 from tarry.service.dispatch.lane.allowance import FIRST, Allowance
-from tarry.service.dispatch.lane.sending import AT_HAND, PATIENCE, next_send_at, room
+from tarry.service.dispatch.lane.sending import AT_HAND, SLEEP_DELAY, next_send_at, room
 from tarry.service.dispatch.limits.gate import Gate
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
@@ -364,7 +364,7 @@ class Asked(Shaky):
         return await self._store.rest(lanes, leases, doze=doze)
 
 
-@pytest.mark.parametrize(("took", "dozes"), [(PATIENCE / 2, 0), (1.0, 1)], ids=["soon", "late"])
+@pytest.mark.parametrize(("took", "dozes"), [(SLEEP_DELAY / 2, 0), (1.0, 1)], ids=["soon", "late"])
 @virtually
 async def test_only_a_lane_whose_answer_is_late_dozes_meanwhile(took: float, dozes: int) -> None:
     between = Between(Asked)

@@ -10,7 +10,11 @@ from tarry.core.pace import Pace, Phase
 from tarry.errors import StoreUnavailable
 from tarry.service.dispatch.limits.gate import read_pace, write_pace
 from tarry.service.dispatch.origins.origin import Origin
-from tarry.service.dispatch.origins.record_exchange import LOOK, LOOK_RARELY, RecordExchange
+from tarry.service.dispatch.origins.record_exchange import (
+    IDLE_RECORD_INTERVAL,
+    RECORD_INTERVAL,
+    RecordExchange,
+)
 from tarry.service.dispatch.origins.shared_record import (
     AHEAD,
     SharedRecord,
@@ -38,7 +42,7 @@ async def a_whole(service: VirtualService, answer: Answer = DOWN, waiting: int =
     whole, _ = service.dispatcher.loader.origins
     assert whole.gate.phase is Phase.OPEN
     await another_writes(service, whole.gate.pace)  # so that it looks often
-    await asyncio.sleep(LOOK_RARELY + 1)
+    await asyncio.sleep(IDLE_RECORD_INTERVAL + 1)
     return whole
 
 
@@ -91,7 +95,7 @@ async def test_an_open_gate_takes_over_the_time_of_the_next_probe() -> None:
         theirs = mine.replace(probes=mine.probes + 1, probe_at=service.now() + 200)
         await another_writes(service, theirs)
         sent = len(service.sender.sent)
-        await asyncio.sleep(LOOK + 0.1)
+        await asyncio.sleep(RECORD_INTERVAL + 0.1)
         assert whole.gate.pace.probe_at == pytest.approx(theirs.probe_at, abs=0.001)
         assert whole.gate.pace.probes == theirs.probes
         await asyncio.sleep(190)
@@ -105,7 +109,7 @@ async def test_a_worker_adds_its_name_to_a_record_that_it_follows() -> None:
     async with virtual_service() as service:
         whole = await a_whole(service)
         await another_writes(service, whole.gate.pace.replace(probe_at=service.now() + 200))
-        await asyncio.sleep(2 * LOOK + 0.1)
+        await asyncio.sleep(2 * RECORD_INTERVAL + 0.1)
         (text,) = await service.store.origins([AT])
         assert set(read_workers(text)) == {"other", service.dispatcher.shards.worker}
 
@@ -135,7 +139,7 @@ async def test_a_gate_that_is_paced_says_so_when_another_worker_has_nothing_left
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)
         await another_writes(service, Pace())
-        await asyncio.sleep(LOOK + 0.1)
+        await asyncio.sleep(RECORD_INTERVAL + 0.1)
         assert (whole.gate.phase, (await stored(service)).phase) == (Phase.PACED, Phase.PACED)
 
 
@@ -171,7 +175,7 @@ async def test_a_record_that_is_lost_is_written_again_and_is_no_news() -> None:
     async with virtual_service() as service:
         whole = await a_whole(service)
         del service.store._data.origins[AT]  # noqa: SLF001  as after a failover
-        await asyncio.sleep(2 * LOOK)
+        await asyncio.sleep(2 * RECORD_INTERVAL)
         assert whole.gate.phase is Phase.OPEN
         assert (await stored(service)).phase is Phase.OPEN
 
@@ -208,7 +212,7 @@ async def test_while_a_probe_hangs_the_record_keeps_others_from_probing() -> Non
         for _ in range(12):
             await asyncio.sleep(1)
             ahead = (await stored(service)).probe_at - service.now()
-            assert AHEAD - 2 * LOOK - 0.1 <= ahead <= AHEAD
+            assert AHEAD - 2 * RECORD_INTERVAL - 0.1 <= ahead <= AHEAD
 
 
 @virtually
@@ -235,12 +239,12 @@ async def test_a_worker_with_nothing_to_send_to_a_dead_host_hardly_looks_at_its_
         whole, _ = service.dispatcher.loader.origins
         for message in messages:
             await service.store.cancel(service.application.id, message, now=service.now())
-        await asyncio.sleep(LOOK_RARELY + 1)
+        await asyncio.sleep(IDLE_RECORD_INTERVAL + 1)
         await another_writes(service, whole.gate.pace.replace(probe_at=service.now() + 900))
-        await asyncio.sleep(2 * LOOK_RARELY)
+        await asyncio.sleep(2 * IDLE_RECORD_INTERVAL)
         assert whole.gate.phase is Phase.OPEN
         looks = count_looks(service, monkeypatch)
-        await asyncio.sleep(10 * LOOK_RARELY)
+        await asyncio.sleep(10 * IDLE_RECORD_INTERVAL)
         assert 9 <= len(looks) <= 11
 
         service.sender.scripts["gw.example"] = lambda _request, _now: OK
@@ -311,7 +315,7 @@ class Workplace(Place):
 
     async def look(self) -> None:
         """Read the records when that is due."""
-        self.push(LOOK_RARELY)
+        self.push(IDLE_RECORD_INTERVAL)
         await self.exchange.look()
 
 
@@ -422,9 +426,9 @@ async def test_a_write_that_finds_an_outage_takes_over_the_time_of_its_next_prob
 @pytest.mark.parametrize(
     ("text", "waiting", "every"),
     [
-        (ours(OPEN), 1, LOOK),
-        (ours(OPEN), 0, LOOK_RARELY),
-        (write_record(OPEN, {"me": 1}), 1, LOOK_RARELY),
+        (ours(OPEN), 1, RECORD_INTERVAL),
+        (ours(OPEN), 0, IDLE_RECORD_INTERVAL),
+        (write_record(OPEN, {"me": 1}), 1, IDLE_RECORD_INTERVAL),
     ],
 )
 @virtually
@@ -454,7 +458,7 @@ async def test_the_loop_that_reads_records_is_woken_when_it_is_time() -> None:
     place.whole_of(OPEN, ours(OPEN))
     await place.exchange.look()
     place.signals.share.clear()
-    place.push(LOOK)
+    place.push(RECORD_INTERVAL)
     assert place.signals.share.is_set()
     await place.exchange.look()
     assert place.store.reads == 1
@@ -487,9 +491,9 @@ async def test_records_are_still_read_when_nothing_waits_here_any_more() -> None
     _, lane = place.whole_of(OPEN, ours(OPEN))
     await place.exchange.look()
     lane.backlog = 0
-    place.push(LOOK)
+    place.push(RECORD_INTERVAL)
     await place.exchange.look()
-    assert [timer.at for timer in place.timers] == [place.now + LOOK_RARELY]
+    assert [timer.at for timer in place.timers] == [place.now + IDLE_RECORD_INTERVAL]
 
 
 @virtually
@@ -498,7 +502,7 @@ async def test_one_origin_that_other_workers_share_is_enough_to_read_often() -> 
     place.whole_of(OPEN, ours(OPEN))
     place.whole_of(OPEN, at="https://elsewhere.example:443")
     await place.exchange.look()
-    assert [timer.at for timer in place.timers] == [NOON + LOOK]
+    assert [timer.at for timer in place.timers] == [NOON + RECORD_INTERVAL]
     await place.look()
     assert place.store.counts == 1
 
@@ -541,14 +545,18 @@ async def test_an_origin_that_came_back_while_its_record_was_read_does_not_follo
 
 @pytest.mark.parametrize(
     ("in_flight", "ahead", "is_written"),
-    [(1, AHEAD - LOOK - 0.1, True), (1, AHEAD - LOOK + 0.1, False), (0, 0.0, False)],
+    [
+        (1, AHEAD - RECORD_INTERVAL - 0.1, True),
+        (1, AHEAD - RECORD_INTERVAL + 0.1, False),
+        (0, 0.0, False),
+    ],
 )
 @virtually
 async def test_a_probe_that_hangs_is_written_again_before_another_worker_sends_one(
     in_flight: int, ahead: float, *, is_written: bool
 ) -> None:
     place = Workplace()
-    pace = OPEN.replace(probe_at=NOON + LOOK_RARELY + ahead)
+    pace = OPEN.replace(probe_at=NOON + IDLE_RECORD_INTERVAL + ahead)
     whole, _ = place.whole_of(pace, ours(pace))
     whole.gate.in_flight = in_flight
     await place.look()
@@ -630,7 +638,7 @@ async def test_an_early_probe_is_reserved_again_if_another_worker_wrote_but_did_
     assert whole.wants_probe
     late = OPEN.replace(probe_at=NOON + 500)
     place.store.records[AT] = write_record(late, {"other": 1, "me": 1})
-    place.push(LOOK)
+    place.push(RECORD_INTERVAL)
     place.signals.share.clear()
     await place.exchange.look()
     assert whole.wants_probe

@@ -10,7 +10,7 @@ import pytest
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.limits.gate import Gate
-from tarry.service.dispatch.origins.turn_queue import PATIENCE, TRIALS, TurnQueue
+from tarry.service.dispatch.origins.turn_queue import EARLY_PROBE_INTERVAL, TRIALS, TurnQueue
 from tarry.service.model.settings import Limits, Parking
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.samples import NOON
@@ -193,7 +193,7 @@ def test_a_probe_that_is_due_is_brought_forward_once_in_a_while() -> None:
     for tenant in "abc":
         stage.add(stage.lane(tenant), first=True)
     assert len(stage.sent) == 1
-    stage.push(PATIENCE / 2)
+    stage.push(EARLY_PROBE_INTERVAL / 2)
     stage.add(stage.lane("d"), first=True)
     assert len(stage.sent) == 1
 

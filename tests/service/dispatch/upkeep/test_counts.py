@@ -98,7 +98,7 @@ async def test_a_large_count_does_not_keep_another_environment_waiting() -> None
 async def test_only_so_many_environments_are_counted_at_a_time_and_all_get_their_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(counts, "MOST", 2)
+    monkeypatch.setattr(counts, "MOST_QUEUED_COUNTS", 2)
     async with virtual_service(through=Between(Slow)) as service:
         for name in "abcd":
             await applications(service, f"org_{name}", 1)

@@ -12,10 +12,10 @@ from tarry.service.dispatch.clock import Clock
 from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.dispatch.upkeep.tasks import (
     CHUNK,
-    LOOK,
     MOST_TRIES,
     PAUSE_AFTER_TRY,
     RECENT,
+    TASK_POLL_SECONDS,
     Tasks,
     TaskTrials,
     TaskTurns,
@@ -251,7 +251,7 @@ def test_a_tenant_whose_task_is_new_waits_only_for_the_piece_that_is_being_done(
             application = await add_task_of_another(service)
             await asyncio.sleep(1)
             (first, *_) = (at for at, whose in between.shaky.pieces if whose == application)
-            assert first - asked_at <= 0.1 + LOOK + 0.01
+            assert first - asked_at <= 0.1 + TASK_POLL_SECONDS + 0.01
 
     story()
 

@@ -26,7 +26,7 @@ _JSON = {"content-type": "application/json"}
 INTERNAL_ERROR = 500
 LIMIT_REACHED = "limit_reached"
 """The code of a 400 about something of which there are as many as allowed."""
-_STATUSES: tuple[tuple[type[TarryError], int, str], ...] = (
+_STATUS_OF_ERROR: tuple[tuple[type[TarryError], int, str], ...] = (
     (Conflict, 409, "conflict"),
     (TooManyEndpoints, 400, LIMIT_REACHED),
     (DiskNearlyFull, 429, "disk_nearly_full"),
@@ -126,7 +126,7 @@ def error_answer(error: TarryError) -> Answer:  # noqa: PLR0911  one for each ki
             allowing = f"; the operator of this server may allow it by {option}" if option else ""
             return invalid(Invalid(["body", "url"], f"{error}{allowing}"))
     status, code = next(
-        (status, code) for kind, status, code in _STATUSES if isinstance(error, kind)
+        (status, code) for kind, status, code in _STATUS_OF_ERROR if isinstance(error, kind)
     )
     if isinstance(error, StoreUnavailable):
         seconds = str(max(1, round(error.retry_after)))

@@ -12,7 +12,7 @@ from tarry.service.api.http.public_address import PublicAddress
 
 MOST_KEY = 255
 """The most characters of an idempotency key."""
-ONCE = (b"authorization", b"host", b"idempotency-key")
+SINGLE_HEADERS = (b"authorization", b"host", b"idempotency-key")
 """Headers that a request may have only once: of two, a proxy might read one and tarry the other."""
 _SLASH = re.compile(rb"%2f", re.IGNORECASE)
 
@@ -57,7 +57,7 @@ def check_head(headers: Sequence[tuple[bytes, bytes]], http_version: str) -> Non
         raise BadRequest("bad_request", "the header `host` is missing")
     if len(set(names)) == len(names):
         return
-    for name in ONCE:
+    for name in SINGLE_HEADERS:
         if names.count(name) > 1:
             detail = f"the header `{name.decode()}` must not be sent twice"
             raise BadRequest("bad_request", detail)

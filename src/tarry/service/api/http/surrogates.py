@@ -14,7 +14,7 @@ from msgspec import Struct
 
 MOST_BYTES = 2 * 1024 * 1024
 """The longest text that is searched for lone surrogates. No single message is longer."""
-_HALF = re.compile(
+_LONE_SURROGATE = re.compile(
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     rb"|(?<!\\u[dD][89abAB]..\\u[dD])[c-fC-F][0-9a-fA-F]{2})",
     re.DOTALL,
@@ -51,7 +51,7 @@ def stand_ins(text: bytes) -> StandIns | None:
 
     If there are not enough stand-ins, some surrogates stay, and msgspec refuses the text.
     """
-    if len(text) > MOST_BYTES or not _HALF.search(_without_backslashes(text)):
+    if len(text) > MOST_BYTES or not _LONE_SURROGATE.search(_without_backslashes(text)):
         return None
     halves: dict[bytes, bytes] = {}
     free = _free(text)
@@ -63,7 +63,7 @@ def stand_ins(text: bytes) -> StandIns | None:
         halves[new] = half
         return new
 
-    return StandIns(_replace_escapes(_HALF, text, stand_in, len(_FREE)), halves)
+    return StandIns(_replace_escapes(_LONE_SURROGATE, text, stand_in, len(_FREE)), halves)
 
 
 def decode(text: bytes, kind: object) -> object:
@@ -74,7 +74,7 @@ def decode(text: bytes, kind: object) -> object:
     try:
         return _decoder(kind).decode(text)
     except msgspec.DecodeError:
-        read = _replace_escapes(_HALF, text, lambda _half: _UNKNOWN, len(_FREE))
+        read = _replace_escapes(_LONE_SURROGATE, text, lambda _half: _UNKNOWN, len(_FREE))
         return _decoder(kind).decode(read)
 
 

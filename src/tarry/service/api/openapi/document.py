@@ -18,8 +18,8 @@ Json = dict[str, Any]
 
 VERSION = "1.0"
 _REF = "#/components/schemas/{name}"
-_NAME = re.compile(r"\{(\w+)\}")
-_KINDS = {
+_PATH_PARAMETER = re.compile(r"\{(\w+)\}")
+_MEANING_OF_PARAMETER = {
     "app_id": "an application, by its id or uid",
     "endpoint_id": "an endpoint, by its id or uid",
     "msg_id": "a message, by its id or eventId",
@@ -158,10 +158,10 @@ def _path_parameters(operation: Operation) -> list[Json]:
             "name": name,
             "in": "path",
             "required": True,
-            "description": _KINDS[name],
+            "description": _MEANING_OF_PARAMETER[name],
             "schema": {"type": "string", "pattern": f"^{NAME.pattern}$"},
         }
-        for name in _NAME.findall(operation.path)
+        for name in _PATH_PARAMETER.findall(operation.path)
     ]
 
 

@@ -16,7 +16,7 @@ from tarry.service.dispatch.buffer.rows import (
     Rows,
 )
 from tarry.service.dispatch.clock import LONG_AGO
-from tarry.service.dispatch.sparse import NOTHING, put, without
+from tarry.service.dispatch.sparse import EMPTY_DICT, put, without
 from tarry.service.model.lane import Due, Fetched, Stream, Want
 
 EARLY = 16
@@ -54,14 +54,14 @@ class Buffer:
         lane may sleep only at this position: see `Queue.rest`."""
         self._needs_rewind = False
         self._since_again = 0
-        self.busy: dict[int, str] = NOTHING
+        self.busy: dict[int, str] = EMPTY_DICT
         """The deliveries that are in flight, being settled, or waiting for their moment: messages
         by sequence number. After a failover that lost the last commits, another message may get the
         number of a busy one."""
         self._again = _NONE
         """The sequence numbers of those being settled that are sent again in a moment."""
         self._resending = _NO_RESENDS
-        self._were_busy: dict[int, str] = NOTHING
+        self._were_busy: dict[int, str] = EMPTY_DICT
         self._were_resending = _NO_RESENDS
         """The deliveries and resends that were busy when the store was last asked."""
         self._fresh_from: int | None = None
@@ -166,7 +166,7 @@ class Buffer:
 
         Its answer may have them as they were, although they are settled when it arrives.
         """
-        self._were_busy = dict(self.busy) if self.busy else NOTHING
+        self._were_busy = dict(self.busy) if self.busy else EMPTY_DICT
         self._were_resending = self._resending
         self._new_due_at = None
 

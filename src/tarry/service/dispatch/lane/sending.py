@@ -29,7 +29,7 @@ BURST = 32
 """How many deliveries a lane sends at once before it is another lane's turn."""
 AT_HAND = 64
 """How many rows are fetched together for one lane: enough until the next rows arrive."""
-PATIENCE = 0.1
+SLEEP_DELAY = 0.1
 """Seconds to wait for requests in flight before the lane asks to sleep."""
 
 
@@ -175,7 +175,7 @@ def _look_ahead(lane: Lane, gate: Gate, now: float) -> None:
         return
     look_at = max(buffer.next_at(), now + RULE.tick)
     busy = lane.allowance.in_flight
-    patient_until = lane.allowance.sent_at + PATIENCE if busy else -math.inf
+    patient_until = lane.allowance.sent_at + SLEEP_DELAY if busy else -math.inf
     if not buffer.all_ready_read():
         pass  # the head of an ordered lane holds up the rows at hand: no more are needed
     elif buffer.drained() or (not backlog.asleep and now >= patient_until):

@@ -28,7 +28,7 @@ WATCHED = 1.0
 """Seconds for which a closed gate ticks after a failure: so long it may open because of it."""
 FEW_ANSWERS = 10
 """A gate with fewer answers than this also uses answers of other lanes, twice as many as this."""
-_NOTHING = Window()
+_NO_RESULTS = Window()
 MOST_RULES = 1_000
 
 
@@ -322,7 +322,7 @@ class Gate:
     def _become(self, pace: Pace) -> None:
         if pace.phase is OPEN and pace.flow.slices:
             # Probes do not need these windows: they take a kilobyte, and start empty at the ramp.
-            pace = pace.replace(answered=_NOTHING, flow=_NOTHING)
+            pace = pace.replace(answered=_NO_RESULTS, flow=_NO_RESULTS)
         self.pace = pace
         self.phase = pace.phase
         self.extra_probe = self.extra_probe and pace.phase is OPEN

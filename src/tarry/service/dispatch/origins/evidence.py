@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tarry.core.pace import REMEMBERED, Sample
 from tarry.service.dispatch.limits.gate import RULE
 from tarry.service.dispatch.origins.member import Member
-from tarry.service.dispatch.sparse import NOTHING
+from tarry.service.dispatch.sparse import EMPTY_DICT
 
 # --- Failures -----------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class Evidence:
         alone: they were refused before others passed."""
         self.is_new_refusal = False
         """Whether the last lane was refused for the first time: it may concern that lane alone."""
-        self._held: dict[int | str, float] = NOTHING
+        self._held: dict[int | str, float] = EMPTY_DICT
         """Until when a 429 asked lanes of a group, or applications of a whole, to wait."""
 
     # --- Successes ------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ class Evidence:
         self.failures = NO_FAILURES
         if self.refused:
             self.refused, self.refused_alone = _NO_LANES, self.refused_alone.union(refused)
-        self._held = NOTHING
+        self._held = EMPTY_DICT
 
     def assume_success(self, now: float) -> None:
         """Ignore lanes that are open now as evidence, as if an attempt had passed."""
@@ -233,5 +233,5 @@ class Evidence:
         Return until when all have to wait: None unless several were asked to.
         """
         held = {**self._held, who: until}
-        self._held = {name: until for name, until in held.items() if until > now} or NOTHING
+        self._held = {name: until for name, until in held.items() if until > now} or EMPTY_DICT
         return min(self._held.values()) if len(self._held) >= SEVERAL else None

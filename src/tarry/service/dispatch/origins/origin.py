@@ -28,7 +28,7 @@ from tarry.service.dispatch.origins.evidence import Evidence, Failures
 from tarry.service.dispatch.origins.member import Member
 from tarry.service.dispatch.origins.shared_record import SharedRecord
 from tarry.service.dispatch.origins.turn_queue import TurnQueue
-from tarry.service.dispatch.sparse import NOTHING, put_one, without_one
+from tarry.service.dispatch.sparse import EMPTY_DICT, put_one, without_one
 from tarry.service.dispatch.work import Work
 from tarry.service.model.origin import group_name
 
@@ -68,9 +68,9 @@ class Origin:
         self.application = intern(application)  # the same text as that of its lanes
         self._context, self._work = context, work
         self.gate = _HEALTHY if pace == Pace() else Gate(pace, context.draw)
-        self.lanes: Mapping[int, Member] = NOTHING
+        self.lanes: Mapping[int, Member] = EMPTY_DICT
         """The lanes of a group, mostly one."""
-        self.groups: dict[str, Origin] = NOTHING if application else {}
+        self.groups: dict[str, Origin] = EMPTY_DICT if application else {}
         """The groups of a whole, by application."""
         self.whole: Origin | None = None
         """The whole of a group, if there is one."""

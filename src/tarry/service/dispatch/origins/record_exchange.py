@@ -15,10 +15,11 @@ from tarry.service.store.contract import Store
 if TYPE_CHECKING:
     from tarry.service.dispatch.clock import Timer
 
-LOOK = 1.0
+RECORD_INTERVAL = 1.0
 """Seconds between two looks at the records of wholes that are in trouble. After a probe of another
-worker has passed, this worker sends within `LOOK` and `LOT` together, less than two seconds."""
-LOOK_RARELY = 60.0
+worker has passed, this worker sends within `RECORD_INTERVAL` and `LOT` together: under two
+seconds."""
+IDLE_RECORD_INTERVAL = 60.0
 """The same while nothing waits here, or while the records name no other worker. A new worker writes
 its name into the record, so that the next reservation of a probe is refused and shows it."""
 
@@ -60,7 +61,9 @@ class RecordExchange:
             now = self._context.now()
             wholes = [whole for whole in self._in_trouble.values() if whole.shared]
             self._in_trouble = {whole.name: whole for whole in wholes}
-            every = LOOK if any(map(_depends_on_others, wholes)) else LOOK_RARELY
+            every = (
+                RECORD_INTERVAL if any(map(_depends_on_others, wholes)) else IDLE_RECORD_INTERVAL
+            )
             is_due = now - self._looked_at >= every / 2
             if wholes and (is_due or self._timer is None):
                 self._set_timer(every)
@@ -119,7 +122,9 @@ class RecordExchange:
             if text != record.text:
                 self._take_in(whole, record, text)
             is_open = whole.gate.phase is Phase.OPEN
-            hangs = bool(whole.gate.in_flight) and record.pace.probe_at < now + AHEAD - LOOK
+            hangs = (
+                bool(whole.gate.in_flight) and record.pace.probe_at < now + AHEAD - RECORD_INTERVAL
+            )
             if is_open and (hangs or record.is_outdated(_waiting(whole))):
                 whole.mark_changed()
         if any(map(_has_others, wholes)):

@@ -7,9 +7,9 @@ each worker has its own gate for them. Three rules keep the gates in step:
   record. The store replaces the record only if it is the one that the worker knows. So one worker
   sends each probe. If it dies, another sends the next one.
 - **An open gate follows the record.** Every worker whose gate is open reads the record every
-  second (`LOOK` in `record_exchange.py`), and when a write was refused. It takes over the time of
-  the next probe. If the record is not open any more, a probe of another worker passed, and the
-  gate is paced as well.
+  second (`RECORD_INTERVAL` in `record_exchange.py`), and when a write was refused. It takes over
+  the time of the next probe. If the record is not open any more, a probe of another worker passed,
+  and the gate is paced as well.
 - **A backlog drains in shares.** The record names the workers that wait for the origin, and how
   many deliveries wait at each. So probes are as frequent as if all waited at one worker, and each
   worker drains with its share of the pace. The pace and capacity in the record are those of all.

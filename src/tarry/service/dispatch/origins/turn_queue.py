@@ -20,7 +20,7 @@ from tarry.service.dispatch.origins.member import Member
 if TYPE_CHECKING:
     from tarry.service.dispatch.clock import Timer
 
-PATIENCE = 1.0
+EARLY_PROBE_INTERVAL = 1.0
 """Seconds between two probes that are brought forward, at least."""
 
 TRIALS = 3
@@ -170,7 +170,7 @@ class TurnQueue:
         """
         now = self._context.now()
         if now >= self._patient_until:
-            self._patient_until = max(self._gate.pace.probe_at, now + PATIENCE)
+            self._patient_until = max(self._gate.pace.probe_at, now + EARLY_PROBE_INTERVAL)
             self._early += self._gate.allow_extra_probe(now)
 
     def probe_again(self, now: float) -> None:

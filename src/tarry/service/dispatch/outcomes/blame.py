@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tarry.core.blame import AT_PACE, FailedAttempt, Trouble, Whose, accept, blame, learn
 from tarry.core.blame_facts import (
-    ACCEPTED,
+    ACCEPTED_TYPE,
     CLEAN,
     UNSEEN,
     Charge,
@@ -23,7 +23,7 @@ from tarry.core.second_tries import NO_TRIES
 from tarry.service.dispatch.clock import LONG_AGO
 from tarry.service.dispatch.limits.gate import RULE
 from tarry.service.dispatch.outcomes.judge import Ruling, Verdict
-from tarry.service.dispatch.sparse import NOTHING, put, put_one, without
+from tarry.service.dispatch.sparse import EMPTY_DICT, put, put_one, without
 from tarry.service.model.delivery import ENDED
 from tarry.service.model.lane import Due
 
@@ -61,10 +61,10 @@ class LaneBlame:
         self._accepted = LONG_AGO
         """When the latest message was sent that the endpoint accepted."""
         self._tries = NO_TRIES
-        self._types: Mapping[str, EventTypeFacts] = NOTHING
+        self._types: Mapping[str, EventTypeFacts] = EMPTY_DICT
         """Mostly one: many endpoints want only one event type."""
-        self._deliveries: dict[int, DeliveryFacts] = NOTHING
-        self._refunds: dict[int, Charge] = NOTHING
+        self._deliveries: dict[int, DeliveryFacts] = EMPTY_DICT
+        self._refunds: dict[int, Charge] = EMPTY_DICT
         """Attempts to give back because the lane opened, until they are saved."""
 
     # --- Answers --------------------------------------------------------------------------------
@@ -74,8 +74,8 @@ class LaneBlame:
         self.refusals = self.failures = 0
         self._tries = accept(self._tries, self._of(due), self._accepted)
         self._accepted = max(self._accepted, sent_at)
-        if self._types.get(due.event_type) is not ACCEPTED:
-            self._learn_type(due.event_type, ACCEPTED)
+        if self._types.get(due.event_type) is not ACCEPTED_TYPE:
+            self._learn_type(due.event_type, ACCEPTED_TYPE)
 
     def failed(  # noqa: PLR0913  an attempt, and what the lane knows of its endpoint
         self,
@@ -165,7 +165,7 @@ class LaneBlame:
     def start_over(self) -> None:
         """Forget what was learned: the endpoint has moved to another origin."""
         self.refusals = self.failures = 0
-        self._accepted, self._tries, self._types = LONG_AGO, NO_TRIES, NOTHING
+        self._accepted, self._tries, self._types = LONG_AGO, NO_TRIES, EMPTY_DICT
         self._change_all(DeliveryFacts.start_over)
 
     # --- Attempts that are given back -----------------------------------------------------------
@@ -184,7 +184,7 @@ class LaneBlame:
             return []
         free = [seq for seq in self._refunds if seq not in busy]
         taken = [(seq, self._refunds.pop(seq)) for seq in free]
-        self._refunds = self._refunds or NOTHING
+        self._refunds = self._refunds or EMPTY_DICT
         return taken
 
     def _give_back(self) -> None:

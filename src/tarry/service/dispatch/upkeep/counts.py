@@ -14,7 +14,7 @@ from tarry.service.model.lane import Lease
 from tarry.service.model.task import STATISTICS, Task, Tenant
 from tarry.service.store.contract import Store
 
-MOST = 16
+MOST_QUEUED_COUNTS = 16
 """Environments that are counted at a time: their results so far are in memory."""
 
 Counting = dict[Tenant, "asyncio.Task[None]"]
@@ -50,7 +50,7 @@ class Counts:
     async def _start(self, counting: Counting) -> None:
         """Start a count for each environment that has none running."""
         asked = set[Tenant]()
-        while len(counting) < MOST and (task := await self._turns.next()) is not None:
+        while len(counting) < MOST_QUEUED_COUNTS and (task := await self._turns.next()) is not None:
             if task.tenant in asked:
                 break
             asked.add(task.tenant)

@@ -147,7 +147,7 @@ class TenantPauses:
 
 CHUNK = 500
 """How many rows are changed in one commit."""
-LOOK = 0.05
+TASK_POLL_SECONDS = 0.05
 """Seconds between two looks for new tasks while tenants pause, unless one look takes longer."""
 
 
@@ -194,7 +194,7 @@ class Tasks:
             if self._trials.paused(task.tenant):
                 continue
             if left := self._pauses.left(task.tenant):
-                pause = min(left, LOOK if pause is None else pause)
+                pause = min(left, TASK_POLL_SECONDS if pause is None else pause)
                 continue
             advanced = await self._trials.attempt(task, self._piece)
             if advanced is not None:

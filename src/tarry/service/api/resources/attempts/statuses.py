@@ -80,13 +80,13 @@ def deliveries(
     if status in (MessageStatus.PENDING, MessageStatus.SENDING):
         tried = status is MessageStatus.SENDING
         return DeliveryFilter(message=message, states=LIVE, tried=tried)
-    states = _STATES[status]
+    states = _STATES_OF_STATUS[status]
     if status is MessageStatus.SUCCESS and not expanded:
         states |= _STOPPED
     return DeliveryFilter(message=message, states=states)
 
 
-_STATES: dict[MessageStatus | None, frozenset[State]] = {
+_STATES_OF_STATUS: dict[MessageStatus | None, frozenset[State]] = {
     None: SHOWN_STATES,
     MessageStatus.SUCCESS: frozenset({State.DELIVERED}),
     MessageStatus.FAIL: frozenset({State.FAILED}),

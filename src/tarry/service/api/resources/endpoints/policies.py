@@ -22,7 +22,7 @@ from tarry.service.model.settings import DELIVERY
 from tarry.service.store.kinds import Environments
 
 ENVIRONMENT = "/environment/policy"
-APPLICATION = "/app/{app_id}/policy"
+APPLICATION_PATH = "/app/{app_id}/policy"
 ENDPOINT = "/app/{app_id}/endpoint/{endpoint_id}/policy"
 
 group = Group("Policy", "v1.policy")
@@ -76,13 +76,13 @@ async def delete_of_endpoint(call: Call) -> None:
     await call.hooks.change_endpoint(endpoint, policy=None)
 
 
-@group.get(APPLICATION, name="get-of-application")
+@group.get(APPLICATION_PATH, name="get-of-application")
 async def get_of_application(call: Call) -> PolicyOut:
     """Get the policy of an application's endpoints that have no policy of their own."""
     return await _effective(call, await call.application())
 
 
-@group.put(APPLICATION, needs=Need.CHANGE, name="put-of-application")
+@group.put(APPLICATION_PATH, needs=Need.CHANGE, name="put-of-application")
 async def put_of_application(call: Call, body: Document) -> PolicyOut:
     """Set an application's policy, for its endpoints that have no policy of their own."""
     stored = await call.application()
@@ -90,7 +90,7 @@ async def put_of_application(call: Call, body: Document) -> PolicyOut:
     return await _effective(call, changed)
 
 
-@group.delete(APPLICATION, needs=Need.CHANGE, name="delete-of-application")
+@group.delete(APPLICATION_PATH, needs=Need.CHANGE, name="delete-of-application")
 async def delete_of_application(call: Call) -> None:
     """Remove an application's own policy."""
     await applications.changed(call, await call.application(), {"policy": None})

@@ -40,7 +40,7 @@ class TaskKind(StrEnum):
     GENERATE = "sdk.generate"
 
 
-KINDS: Mapping[Work, TaskKind] = {
+KIND_OF_WORK: Mapping[Work, TaskKind] = {
     Work.REPLAY_MISSING: TaskKind.REPLAY,
     Work.RECOVER: TaskKind.RECOVER,
     Work.BULK_REPLAY: TaskKind.BULK_REPLAY,
@@ -49,7 +49,7 @@ KINDS: Mapping[Work, TaskKind] = {
     Work.PURGE_CONTENT: TaskKind.PURGE_CONTENT,
 }
 """The tasks that a request can start. The tasks that clean up after a deletion are not shown."""
-WORKS = {kind: work for work, kind in KINDS.items()}
+WORKS = {kind: work for work, kind in KIND_OF_WORK.items()}
 
 
 class TaskStarted(Struct, rename="camel", kw_only=True):
@@ -76,7 +76,7 @@ class TaskQuery(OrderedQuery, kw_only=True):
 
     def fits(self, task: Task) -> bool:
         """Return whether a task matches the query, apart from its kind."""
-        return task.work in KINDS and self.status in (None, _status(task))
+        return task.work in KIND_OF_WORK and self.status in (None, _status(task))
 
 
 @group.get("/background-task", name="list")
@@ -114,7 +114,7 @@ async def get(call: Call) -> TaskOut:
     """Get a background task."""
     known_as = call.name("task_id", "task")
     task = await call.hooks.store.get(Tasks(call.caller.environment), known_as)
-    if task.work not in KINDS:
+    if task.work not in KIND_OF_WORK:
         raise NotFound("task", known_as)
     return task_out(task)
 
@@ -124,7 +124,7 @@ def task_started(task: Task) -> TaskStarted:
     return TaskStarted(
         id=task.id,
         status=_status(task),
-        task=KINDS[task.work],
+        task=KIND_OF_WORK[task.work],
         updated_at=instant(task.finished_at or task.created_at),
     )
 
@@ -136,7 +136,7 @@ def task_out(task: Task) -> TaskOut:
     return TaskOut(
         id=task.id,
         status=_status(task),
-        task=KINDS[task.work],
+        task=KIND_OF_WORK[task.work],
         updated_at=instant(task.finished_at or task.created_at),
         data=data,
     )

@@ -15,13 +15,13 @@ MOST_FIELD = 64 * 1024
 MOST_MESSAGES = 1000
 """The most messages in one request."""
 
-_NOTHING = Raw(b"")
+_NO_PAYLOAD = Raw(b"")
 
 
 class _Parameters(Struct, rename="camel"):
     """The part of `transformationsParams` that is not sent as it is."""
 
-    headers: Raw = _NOTHING
+    headers: Raw = _NO_PAYLOAD
 
     def __post_init__(self) -> None:
         _check_length("headers", self.headers)
@@ -30,9 +30,9 @@ class _Parameters(Struct, rename="camel"):
 class _Entry(Struct, rename="camel"):
     """A message whose fields are skipped, not decoded."""
 
-    channels: Raw = _NOTHING
-    tags: Raw = _NOTHING
-    application: Raw = _NOTHING
+    channels: Raw = _NO_PAYLOAD
+    tags: Raw = _NO_PAYLOAD
+    application: Raw = _NO_PAYLOAD
     transformations_params: _Parameters | None = None
 
     def __post_init__(self) -> None:

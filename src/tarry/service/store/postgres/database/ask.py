@@ -4,7 +4,7 @@ import asyncpg  # type: ignore[import-untyped]  # it ships no types
 
 from tarry.errors import StoreError
 from tarry.service.store.postgres.database.address import read
-from tarry.service.store.postgres.database.faults import FAILED
+from tarry.service.store.postgres.database.faults import DRIVER_ERRORS
 
 CONNECT_SECONDS = 10.0
 """Seconds to wait for a connection."""
@@ -18,5 +18,5 @@ async def ask(url: str, query: str) -> dict[str, object]:
             return dict(await connection.fetchrow(query))
         finally:
             await connection.close()
-    except FAILED as error:
+    except DRIVER_ERRORS as error:
         raise StoreError(str(error)) from error

@@ -31,7 +31,12 @@ PASSING = {
 }
 """Errors that may pass, by SQLSTATE. Connection failures (class 08) may pass too."""
 
-FAILED = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+DRIVER_ERRORS = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+)
 """The errors of the driver; it raises the third if a connection is lost at an odd moment."""
 
 CONTENDED = frozenset({"40001", "40P01"})

@@ -92,7 +92,7 @@ class Database:
         """
         try:
             answer: Answer = await self._retried(work, mode, self._slots_for(urgent=urgent))
-        except (*faults.FAILED, UnicodeError, Stale, faults.Unsure) as error:
+        except (*faults.DRIVER_ERRORS, UnicodeError, Stale, faults.Unsure) as error:
             raise faults.translate(error) from error
         return answer
 
@@ -261,7 +261,7 @@ async def connect(address: Address, *, pooler: bool | None) -> Connection:
             if not pooler:
                 await connection.close()
                 connection = await _connect(address, cached=True)
-    except (*faults.FAILED, ValueError) as error:
+    except (*faults.DRIVER_ERRORS, ValueError) as error:
         raise faults.translate_connecting(error, address.shown, address.database) from error
     connection.pooler = pooler
     return connection
@@ -299,6 +299,6 @@ async def _rolled_back(connection: Connection | None, error: Exception) -> bool:
     if connection.is_in_transaction():
         try:
             await connection.execute("ROLLBACK")
-        except faults.FAILED:
+        except faults.DRIVER_ERRORS:
             return False
     return True

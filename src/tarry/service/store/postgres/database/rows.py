@@ -28,8 +28,8 @@ _wanted = msgspec.json.Decoder(ReplayFilter)
 _facts = msgspec.json.Decoder(dict[str, str | float | int | None])
 
 # Enum members by their values.
-STATES = {str(state): state for state in State}
-REASONS = {str(reason): reason for reason in Reason}
+STATE_BY_NAME = {str(state): state for state in State}
+REASON_BY_NAME = {str(reason): reason for reason in Reason}
 STREAMS = {str(stream): stream for stream in Stream}
 
 
@@ -110,8 +110,8 @@ def delivery(row: Row) -> Delivery:
         lane=row["lane"],
         seq=row["seq"],
         message=row["message"],
-        state=STATES[row["state"]],
-        reason=REASONS[row["reason"]],
+        state=STATE_BY_NAME[row["state"]],
+        reason=REASON_BY_NAME[row["reason"]],
         attempts=row["attempts"],
         tries=row["tries"],
         memory=row["memory"],

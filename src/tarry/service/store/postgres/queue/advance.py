@@ -41,7 +41,7 @@ async def do_piece(connection: Connection, task: Task, now: float, limit: int) -
 async def _recover(connection: Connection, task: Task, now: float, limit: int) -> Piece:
     """Make a piece of the lane's failed deliveries ready again."""
     deliveries, piece = await _next_deliveries(connection, "advance_failed", task, limit, STUCK)
-    ended = sum(rows.STATES[row["state"]] is State.FAILED for row in deliveries)
+    ended = sum(rows.STATE_BY_NAME[row["state"]] is State.FAILED for row in deliveries)
     await _make_ready(connection, task, [row["seq"] for row in deliveries], ended, now)
     return piece
 
@@ -87,7 +87,7 @@ def _fits(replay_filter: ReplayFilter, row: rows.Row) -> bool:
         tags=row["tags"],
         accepted_at=0.0,
     )
-    state = None if row["state"] is None else rows.STATES[row["state"]]
+    state = None if row["state"] is None else rows.STATE_BY_NAME[row["state"]]
     return replay_filter.fits(message, SoFar(state, row["status_class"]))
 
 
@@ -104,7 +104,7 @@ async def _replay(
     seqs = [row["seq"] for row in staying_rows if row["seq"] is not None]
     missing = [row["id"] for row in staying_rows if not in_lane[row["id"]]]
     replayable = await connection.fetch(SQL["advance_kept"], task.lane, seqs, list(states))
-    ended = sum(rows.STATES[row["state"]] not in LIVE for row in replayable)
+    ended = sum(rows.STATE_BY_NAME[row["state"]] not in LIVE for row in replayable)
     await _make_ready(connection, task, [row["seq"] for row in replayable], ended, now)
     await _deliver(connection, task, missing, now)
     return len(replayable) + len(missing)

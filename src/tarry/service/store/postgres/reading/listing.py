@@ -152,7 +152,7 @@ class PostgresListing(RecordsByKind, Part):
             )
             return [
                 (
-                    (rows.STATES[row["state"]], row["tried"]),
+                    (rows.STATE_BY_NAME[row["state"]], row["tried"]),
                     row["counted"],
                     row["rows_read"],
                     row["last"],

@@ -38,7 +38,7 @@ class Spared(Struct, frozen=True):
     until: str = ""
 
 
-NOTHING = Spared()
+SPARES_NOTHING = Spared()
 
 
 class OldPartitions:
@@ -53,13 +53,13 @@ class OldPartitions:
     async def sweep(self, before: float | None, limit: int) -> tuple[int, Spared]:
         """Remove data from before `before`; return how much, and the ids not to remove by rows."""
         try:
-            return await self._sweep(before, limit) if self._allowed else (0, NOTHING)
+            return await self._sweep(before, limit) if self._allowed else (0, SPARES_NOTHING)
         except StoreError as error:
             if getattr(error.__cause__, "sqlstate", None) != NOT_ALLOWED:
                 raise
             # The tables belong to another database user. Their rows can be removed all the same.
             self._allowed = False
-            return 0, NOTHING
+            return 0, SPARES_NOTHING
 
     async def _sweep(self, before: float | None, limit: int) -> tuple[int, Spared]:
         """Make partitions ahead, and do one step towards dropping an old one."""
@@ -71,7 +71,7 @@ class OldPartitions:
                 await make_ahead(self._database, table, now=server["now"], retention=retention)
         if before is None or retention is None:
             await self._stop_leaving_except([])
-            return 0, NOTHING
+            return 0, SPARES_NOTHING
         existing = await partitions(self._database, "message")
         # Partitions of the future stay in any case.
         old_before = min(before, server["now"]) - LATEST_ACCEPT_SECONDS
@@ -150,7 +150,7 @@ def _spared(
         and partition.bytes >= LARGE_BYTES
         and partition.until_at - partition.since_at <= retention * MOST_DELAY_SHARE
     ]
-    return Spared(spared[0].since, spared[-1].until) if spared else NOTHING
+    return Spared(spared[0].since, spared[-1].until) if spared else SPARES_NOTHING
 
 
 def _now() -> float:
