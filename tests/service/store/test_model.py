@@ -14,6 +14,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 from psycopg.sql import SQL, Identifier
 
+from tarry.service.model.message import Message
+from tarry.service.outbox import PSYCOPG
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.service.store.sqlite.store import open_sqlite
 from tarry.testing.store_machine import Opened, StoreMachine
@@ -74,7 +76,14 @@ class PostgresMachine(StoreMachine):
         self.server.execute("UPDATE tarry.shard SET worker = NULL, until = '-infinity', epoch = 0")
         self.runner = asyncio.Runner()
         store = self.runner.run(PostgresStore.open(self.url, connections=1))
-        return Opened(store, self.runner.run, self.later)
+        return Opened(store, self.runner.run, self.later, self.write_to_outbox)
+
+    def write_to_outbox(self, message: Message) -> None:
+        row = (
+            *(message.id, message.application, message.event_type, message.payload, None),
+            *(list(message.channels), list(message.tags), message.deliver_at),
+        )
+        self.server.execute(PSYCOPG, row)
 
     async def later(self, seconds: float) -> None:
         """Move the saved times back instead: a test cannot push the database's clock."""

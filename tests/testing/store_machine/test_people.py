@@ -8,7 +8,7 @@ from tarry.service.model.task import Work
 from tarry.service.store.kinds import Messages
 from tarry.service.store.memory import MemoryStore
 from tarry.testing.store_machine import StoreMachine
-from tarry.testing.store_machine.people import MOST_OF_EACH, Draft
+from tarry.testing.store_machine.people import MOST_OF_EACH, SWEPT, Draft
 
 Machine = Callable[[type[MemoryStore]], type[StoreMachine]]
 
@@ -41,7 +41,7 @@ def test_what_is_there_is_changed_and_taken_away(machine: Machine) -> None:
     play.add_a_task(which=1, work=Work.RECOVER, since=1.0, until=None)
     assert len(play.tasks) == 1
     play.delete_an_application(which=1, is_chosen=True)
-    play.sweep(payloads=0.0, expired=0.0, messages=0.0, keys=0.0, notices=0.0)
+    play.sweep(ages=dict.fromkeys(SWEPT, 0.0))
     application_id = play.applications[0].id
     page = play.ask(lambda side: side.store.page(Messages(application_id, MessageFilter()), Cut()))
     assert page is not None
@@ -56,4 +56,21 @@ def test_there_are_never_many_applications_or_endpoints(machine: Machine) -> Non
         play.put_an_application(uid=None)
         play.put_an_endpoint(application_index=0, uid=None, wants=None, listens=None, sealed=True)
     assert (len(play.applications), len(play.endpoints)) == (MOST_OF_EACH, MOST_OF_EACH)
+    play.teardown()
+
+
+def test_a_quota_counts_for_messages_that_are_added(machine: Machine) -> None:
+    play = machine(MemoryStore)()
+    play.begin(new=[PLAIN])
+    play.change_an_application(which=0, uid=None, rate=None, most_waiting=1)
+    play.add_messages(new=[PLAIN, PLAIN])
+    assert len(play.messages) == 1
+    play.teardown()
+
+
+def test_a_store_without_an_outbox_gets_no_message_by_it(machine: Machine) -> None:
+    play = machine(MemoryStore)()
+    play.begin(new=[PLAIN])
+    play.write_to_the_outbox(draft=PLAIN)
+    assert len(play.messages) == 1
     play.teardown()

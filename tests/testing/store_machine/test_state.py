@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from tarry.service.model.application import shard_of
 from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.claim import Claim
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, Fetched, Lease, Noting, Want
 from tarry.service.model.message import NewMessage
@@ -20,7 +21,7 @@ from tarry.testing.store_machine import StoreMachine
 Machine = Callable[[type[MemoryStore]], type[StoreMachine]]
 
 LOOK = settings(
-    max_examples=200,
+    max_examples=1000,
     stateful_step_count=50,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
@@ -127,10 +128,27 @@ class Reviving(MemoryStore):
 
 
 class Impatient(MemoryStore):
-    """Returns deliveries a little before they are due."""
+    """Returns deliveries some seconds before they are due."""
 
     async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
-        return await super().fetch(wants, now=now + 0.5, most_bytes=most_bytes)
+        return await super().fetch(wants, now=now + 5.0, most_bytes=most_bytes)
+
+
+class Credulous(MemoryStore):
+    """Gives a claim to whoever asks."""
+
+    async def claim(self, claim: Claim, *, now: float) -> Claim:
+        await super().claim(claim, now=now)
+        return claim
+
+
+class Lenient(MemoryStore):
+    """Revokes only the keys of sessions that are named."""
+
+    async def revoke_keys(
+        self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
+    ) -> int:
+        return await super().revoke_keys(application, sessions=sessions or [], now=now, delay=delay)
 
 
 def test_nothing_is_wrong_with_the_model_itself(machine: Machine) -> None:
@@ -139,7 +157,11 @@ def test_nothing_is_wrong_with_the_model_itself(machine: Machine) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "wrong", [NoFence, AnyLease, AnyEpoch, Sleepy, Forgetful, Reviving, Impatient]
+    "wrong",
+    [
+        *(NoFence, AnyLease, AnyEpoch, Sleepy, Forgetful),
+        *(Reviving, Impatient, Credulous, Lenient),
+    ],
 )
 def test_what_is_wrong_with_a_store_is_found(machine: Machine, wrong: type[MemoryStore]) -> None:
     with pytest.raises(AssertionError, match="the model says"):

@@ -12,6 +12,7 @@ from hypothesis.stateful import initialize, rule
 
 from tarry.service.store.kinds import Environment
 from tarry.testing.samples import ENVIRONMENT
+from tarry.testing.store_machine.admission import AdmissionSteps
 from tarry.testing.store_machine.deliver import DeliverSteps
 from tarry.testing.store_machine.people import Draft, batches
 from tarry.testing.store_machine.state import WORKERS, Opened
@@ -20,8 +21,8 @@ from tarry.testing.store_machine.step import Step, any_step
 __all__ = ["Opened", "StoreMachine"]
 
 
-class StoreMachine(DeliverSteps):
-    """All steps: those of the dispatcher and those of people and programs."""
+class StoreMachine(AdmissionSteps, DeliverSteps):
+    """All steps: those of the dispatcher, of the HTTP API, and of people and programs."""
 
     @initialize(new=batches)
     def begin(self, new: list[Draft]) -> None:

@@ -1,6 +1,6 @@
 """Steps of people and programs: they add messages, and change applications and endpoints."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -20,6 +20,9 @@ from tarry.testing.store_machine.step import step
 
 MOST_OF_EACH = 4
 """The most applications, and the most endpoints: with few of them, more happens to each."""
+
+SWEPT = ("payloads", "expired", "messages", "keys", "notices", "claims")
+"""What a sweep may remove, as `Retention` names it."""
 
 picks = st.integers(0, 15)
 offsets = st.sampled_from([0.0, 0.5, 1.0, 5.0, 20.0])
@@ -81,14 +84,23 @@ class PeopleSteps(Machine):
         if stored is not None:
             self.applications.append(stored)
 
-    @step(which=picks, uid=names, rate=st.none() | st.just(2.5))
-    def change_an_application(self, which: int, uid: str | None, rate: float | None) -> None:
-        """Change an application's uid, if the new one is free, and its rate."""
+    @step(
+        which=picks,
+        uid=names,
+        rate=st.none() | st.just(2.5),
+        most_waiting=st.none() | st.integers(1, 4),
+    )
+    def change_an_application(
+        self, which: int, uid: str | None, rate: float | None, most_waiting: int | None = None
+    ) -> None:
+        """Change an application's uid, if the new one is free, its rate, and its quota."""
         application = self.pick_one(self.applications, which)
         stored = self.ask(lambda side: side.store.get(Applications(ENVIRONMENT), application.id))
         if stored is None:
             return
-        changed = replace(stored, uid=uid, rate=rate, updated_at=self.now)
+        changed = replace(
+            stored, uid=uid, rate=rate, most_waiting=most_waiting, updated_at=self.now
+        )
         self.ask(lambda side: side.store.put(changed))
         self.ask(lambda side: side.store.get(Applications(ENVIRONMENT), uid or changed.id))
 
@@ -173,6 +185,30 @@ class PeopleSteps(Machine):
             if isinstance(answer, Accepted) and not answer.repeated:
                 self.messages.append(answer.message.id)
 
+    @step(draft=drafts)
+    def write_to_the_outbox(self, draft: Draft) -> None:
+        """Write a message to the outbox table, and have it collected; the model just adds it.
+
+        A message in the outbox is accepted beyond the application's quota, and has no idempotency
+        key. One that is refused would cause a notice, which the model does not write.
+        """
+        write = self.opened.write_to_outbox
+        message = self._new(draft).message
+        kind = Applications(ENVIRONMENT)
+        application = self.ask(lambda side: side.store.get(kind, message.application))
+        if write is None or application is None or application.most_waiting is not None:
+            return
+        plain = replace(message, event_id=None, payload_until=None, content_type=None)
+
+        async def accept(side: Side) -> int:
+            if side is self.sides.model:
+                return len(await side.store.add([NewMessage(plain)]))
+            write(plain)
+            return await side.store.collect(now=self.now, limit=HIGH_LIMIT)
+
+        self.ask(accept)
+        self.messages.append(plain.id)
+
     @step(application_index=picks, which=picks)
     def expunge_a_message(self, application_index: int, which: int) -> None:
         """Erase a message's payload, if the message belongs to the application."""
@@ -228,34 +264,11 @@ class PeopleSteps(Machine):
         self.ask(lambda side: side.store.add_task(side.to_store(task)))
         self.tasks.append(task)
 
-    @step(
-        payloads=st.none() | offsets,
-        expired=st.none() | offsets,
-        messages=st.none() | offsets,
-        keys=st.none() | offsets,
-        notices=st.none() | offsets,
-    )
-    def sweep(
-        self,
-        payloads: float | None,
-        expired: float | None,
-        messages: float | None,
-        keys: float | None,
-        notices: float | None,
-    ) -> None:
+    @step(ages=st.fixed_dictionaries(dict.fromkeys(SWEPT, st.none() | offsets)))
+    def sweep(self, ages: Mapping[str, float | None]) -> None:
         """Remove everything older than this, in pieces."""
-
-        def before(age: float | None) -> float | None:
-            return None if age is None else self.now - age
-
-        retention = Retention(
-            payloads_before=before(payloads),
-            expired_before=before(expired),
-            messages_before=before(messages),
-            keys_before=before(keys),
-            notices_before=before(notices),
-        )
-        self.ask(lambda side: _sweep(side, retention))
+        times = {f"{kind}_before": self.now - age for kind, age in ages.items() if age is not None}
+        self.ask(lambda side: _sweep(side, Retention(**times)))
 
     def _message(self, application_index: int, which: int) -> tuple[str, str]:
         """Return an application, and a message that may belong to it."""

@@ -9,11 +9,14 @@ from msgspec import Struct
 
 from tarry.errors import ServiceError
 from tarry.service.model.application import Application
+from tarry.service.model.claim import Claim
 from tarry.service.model.delivery import LIVE, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.ids import make
+from tarry.service.model.key import Key
 from tarry.service.model.lane import Due, Lease
 from tarry.service.model.listing import AttemptFilter, Cut, DeliveryFilter, MessageFilter
+from tarry.service.model.message import Message
 from tarry.service.model.task import Task
 from tarry.service.store.contract import Store
 from tarry.service.store.kinds import (
@@ -26,6 +29,7 @@ from tarry.service.store.kinds import (
     DeliveriesTo,
     Endpoints,
     Environments,
+    Keys,
     Lanes,
     Messages,
     Notices,
@@ -58,6 +62,8 @@ class Opened(Struct):
     store: Store
     run: Run
     later: Callable[[float], Coroutine[Any, Any, None]]
+    write_to_outbox: Callable[[Message], None] | None = None
+    """Writes a message into the outbox table; None for a store without one."""
 
 
 class Machine(RuleBasedStateMachine):
@@ -69,6 +75,8 @@ class Machine(RuleBasedStateMachine):
     tasks: list[Task]
     due: list[Due]
     leases: dict[str, dict[int, Lease]]
+    claims: dict[tuple[str, str], Claim]
+    api_keys: list[Key]
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,6 +89,7 @@ class Machine(RuleBasedStateMachine):
         self.applications, self.endpoints, self.messages = [], [], []
         self.tasks, self.due = [], []
         self.leases = {worker: {} for worker in WORKERS}
+        self.claims, self.api_keys = {}, []
 
     def open(self) -> Opened:
         """Open a real store to compare with the model."""
@@ -126,6 +135,7 @@ async def _read_environment(side: Side) -> list[object]:
         sorted([environment.id for environment in await store.read(Environments())]),
         (await store.page(Applications(ENVIRONMENT), ALL)).entries,
         (await store.page(Tasks(ENVIRONMENT), NEWEST)).entries,
+        (await store.page(Keys(ENVIRONMENT), ALL)).entries,
         await store.read(Notices(limit=HIGH_LIMIT)),
         await store.read(SealedEndpoints(limit=HIGH_LIMIT)),
         sorted(map(Lane, await store.awake(ALL_SHARDS))),
