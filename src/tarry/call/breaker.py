@@ -186,10 +186,10 @@ class Breaker(Guard[BreakerState]):
         """Start the next slice of the window; the successes of the last one go into the state."""
         slot = self.rule.slot(now)
         ends_at = slot_end(slot, self.rule.window)
-        self._swap(lambda _: None)
+        self._take_step(lambda _: None)
         self._slot, self._slot_ends_at = slot, ends_at
 
-    def _whole(self, state: BreakerState, aside: int) -> BreakerState:
+    def _with_counted_aside(self, state: BreakerState, aside: int) -> BreakerState:
         return core.succeed(state, aside, self._slot) if aside else state
 
     def _move(
@@ -198,7 +198,7 @@ class Breaker(Guard[BreakerState]):
         hooks: tuple[Listener, ...] = (),
     ) -> BreakerState:
         """Take one step; emit the event of a new phase afterwards, outside the lock."""
-        before, after = self._swap(step)
+        before, after = self._take_step(step)
         if before.phase is not after.phase:
             retry_at = self._retry_at(after)
             emit(BreakerMoved(self.name, before.phase, after.phase, retry_at), hooks)

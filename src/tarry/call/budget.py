@@ -59,13 +59,13 @@ class Quota(Allowance[float]):
 
     def take(self, now: float) -> bool:  # noqa: ARG002  a quota knows no time
         """May one more retry be made? It is paid for from here on."""
-        before, after = self._swap(self.rule.spend)
+        before, after = self._take_step(self.rule.spend)
         return after is not before
 
     def succeed(self, *, retried: bool) -> None:
         """A call succeeded, at its first attempt or at a retry."""
         if self._state < self.rule.capacity:  # else there is nothing to pay, and no lock to take
-            self._swap(partial(self.rule.succeed, retried=retried))
+            self._take_step(partial(self.rule.succeed, retried=retried))
 
 
 class Ratio(Allowance[Window]):
@@ -104,7 +104,7 @@ class Ratio(Allowance[Window]):
 
     def take(self, now: float) -> bool:
         """May one more retry be made? It counts from here on."""
-        before, after = self._swap(partial(self.rule.spend, slot=self.rule.slot(now)))
+        before, after = self._take_step(partial(self.rule.spend, slot=self.rule.slot(now)))
         return after is not before
 
     def succeed(self, *, retried: bool) -> None:
@@ -114,8 +114,8 @@ class Ratio(Allowance[Window]):
         """The next slice of the window; the calls of the last one go into the state."""
         slot = self.rule.slot(now)
         ends_at = slot_end(slot, self.rule.window)
-        self._swap(lambda _: None)
+        self._take_step(lambda _: None)
         self._slot, self._slot_ends_at = slot, ends_at
 
-    def _whole(self, state: Window, aside: int) -> Window:
+    def _with_counted_aside(self, state: Window, aside: int) -> Window:
         return self.rule.call(state, aside, self._slot) if aside else state

@@ -125,7 +125,7 @@ class Effort:
             self._report(verdict_on(outcome))
         decision = decide(plan.policy, self, outcome, now=now, draw=world.draw)
         if not plan.light or self._outer is not None or stream.listeners or disabled.everywhere:
-            decision = self._reviewed(decision, outcome, error, now)
+            decision = self._decided_with_guards(decision, outcome, error, now)
         if isinstance(decision, Again):
             self.delay, self.memory = decision.delay, decision.memory
             return True
@@ -178,7 +178,7 @@ class Effort:
         if self._ticket:
             self._report(verdict_on(outcome))
         decision = decide(self._plan.policy, self, outcome, now=now, draw=world.draw)
-        decision = self._reviewed(decision, outcome, None, now)
+        decision = self._decided_with_guards(decision, outcome, None, now)
         if isinstance(decision, GiveUp):
             if self._plan.returns_last:
                 return True
@@ -236,7 +236,7 @@ class Effort:
         if self._plan.breaker is not None:
             self._plan.breaker.leave(ticket, verdict, self._began_at, self._plan.hooks)
 
-    def _reviewed(
+    def _decided_with_guards(
         self, decision: Decision, outcome: Outcome, error: Exception | None, now: float
     ) -> Decision:
         """Return the decision after the guards were asked, and notify the listeners."""

@@ -20,7 +20,7 @@ _PREDICATE_FORMS = (
 
 def judge_of(on: On) -> Judge:
     """Return a function that maps an exception to its failure, or to None if it is not retried."""
-    types, predicates = _sorted(on)
+    types, predicates = _types_and_predicates(on)
     refusals = tuple(kind for kind in types if issubclass(kind, Refused))
 
     def judge(error: Exception) -> Failure | None:
@@ -43,7 +43,7 @@ def never(error: Exception) -> Failure | None:  # noqa: ARG001  a Judge like any
     return None
 
 
-def _sorted(on: On) -> tuple[tuple[type[Exception], ...], tuple[Predicate, ...]]:
+def _types_and_predicates(on: On) -> tuple[tuple[type[Exception], ...], tuple[Predicate, ...]]:
     """Sort the entries of `on` into types and predicates."""
     named: tuple[object, ...] = (on,)
     if isinstance(on, (tuple, list, set, frozenset)):

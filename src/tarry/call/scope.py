@@ -68,14 +68,14 @@ def called_by(attempt: int) -> Iterator[None]:
     """Run the block as part of a caller's attempt: calls inside do not retry."""
     scope: Scope = [inherited_deadline(current.get()), max(1, attempt)]
     try:
-        with _opened(scope):
+        with _as_current(scope):
             yield
     finally:
         scope[ATTEMPT] = ENDED
 
 
 @contextmanager
-def _opened(scope: Scope) -> Iterator[None]:
+def _as_current(scope: Scope) -> Iterator[None]:
     """Make a scope the current one inside the block."""
     token = current.set(scope)
     try:
@@ -101,7 +101,7 @@ class Disabled:
         """Turn retrying off inside the block, and in the tasks it starts."""
         scope: Scope = [inherited_deadline(current.get()), DISABLED]
         try:
-            with _opened(scope):
+            with _as_current(scope):
                 yield
         finally:
             scope[DEADLINE] = math.inf  # the call around may end before the tasks started here

@@ -43,7 +43,7 @@ class Guard(Generic[State]):
         rule = {field: getattr(self.rule, field) for field in type(self.rule).__fields__}
         return {**rule, "name": self.name}
 
-    def _swap(self, step: Callable[[State], State | None]) -> tuple[State, State]:
+    def _take_step(self, step: Callable[[State], State | None]) -> tuple[State, State]:
         """Take one step; return the states before and after it, equal if the step returned None.
 
         If the same thread used this guard during the step, that is kept, and the step is repeated
@@ -52,14 +52,14 @@ class Guard(Generic[State]):
         with self._lock:
             while True:
                 state, aside = self._state, self._aside
-                before = self._whole(state, aside)
+                before = self._with_counted_aside(state, aside)
                 after = step(before)
                 after = before if after is None else after
                 if self._state is state and self._aside == aside:
                     self._state, self._aside = after, 0
                     return before, after
 
-    def _whole(self, state: State, aside: int) -> State:  # noqa: ARG002  for guards that count
+    def _with_counted_aside(self, state: State, aside: int) -> State:  # noqa: ARG002  for guards that count
         """Return the state with the calls that were counted aside."""
         return state
 

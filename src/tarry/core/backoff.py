@@ -137,13 +137,13 @@ class Fibonacci(Value):
 
     def curve(self, attempts: int) -> float:
         """Return the backoff after this many failed attempts."""
-        return self._walk(attempts)[0]
+        return self._wait_and_sum(attempts)[0]
 
     def total(self, attempts: int) -> float:
         """Return the sum of the first `attempts` backoffs."""
-        return self._walk(attempts)[1]
+        return self._wait_and_sum(attempts)[1]
 
-    def _walk(self, attempts: int) -> tuple[float, float]:
+    def _wait_and_sum(self, attempts: int) -> tuple[float, float]:
         """Return the wait after this many failed attempts, and the sum of all waits up to it."""
         if self.base == 0:
             return 0.0, 0.0

@@ -198,7 +198,7 @@ def record(  # noqa: PLR0913  a state, a report, and time and chance as argument
             return state
         bad = slow or verdict is FAILED
         counted = _counted(rule, state, failed=verdict is FAILED, slow=slow, now=now)
-        trips = bad and _trips(rule, counted, now)  # a call that went well opens nothing
+        trips = bad and _is_to_open(rule, counted, now)  # a call that went well opens nothing
         return opened(rule, counted, now=now, draw=draw()) if trips else counted
     if any(lease.ticket == ticket for lease in state.leases):
         return _probed(rule, state, ticket, FAILED if slow else verdict, now=now, draw=draw)
@@ -238,7 +238,7 @@ def _counted(
     return state.replace(streak=streak, window=window)
 
 
-def _trips(rule: BreakerRule, state: BreakerState, now: float) -> bool:
+def _is_to_open(rule: BreakerRule, state: BreakerState, now: float) -> bool:
     if rule.failures is not None and state.streak >= rule.failures:
         return True
     if not rule.windowed:

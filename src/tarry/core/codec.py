@@ -143,17 +143,17 @@ def table_of(path: str, value: object) -> Mapping[str, object]:
 
 def _value(path: str, value: object, key: Key) -> object:
     if not key.unlimited:
-        return _shaped(path, value, key.shape)
+        return _checked_type(path, value, key.shape)
     if value == UNLIMITED:
         return None
-    return _shaped(path, value, key.shape, or_else=OR_UNLIMITED)
+    return _checked_type(path, value, key.shape, or_else=OR_UNLIMITED)
 
 
-def _shaped(path: str, value: object, shape: Shape, or_else: str = "") -> object:
+def _checked_type(path: str, value: object, shape: Shape, or_else: str = "") -> object:
     """Return a value of the right type; the policy's parts check its range."""
     plain = isinstance(value, shape.types) and (bool in shape.types or not isinstance(value, bool))
     if not plain:
         raise PolicyFormatError(path, value, shape.wanted + or_else)
     if shape.items is not None and isinstance(value, list):
-        return [_shaped(f"{path}[{at}]", item, shape.items) for at, item in enumerate(value)]
+        return [_checked_type(f"{path}[{at}]", item, shape.items) for at, item in enumerate(value)]
     return value

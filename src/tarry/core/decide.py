@@ -65,16 +65,16 @@ def decide(
                 return GiveUp(Why.NOT_RETRIED, asked)
             if not outcome.repeatable:
                 return GiveUp(Why.NOT_REPEATABLE, asked)
-            return _another(policy, progress, asked, now, draw)
+            return _next_attempt(policy, progress, asked, now, draw)
         case Pending():
-            return _another(policy, progress, None, now, draw)
+            return _next_attempt(policy, progress, None, now, draw)
         case Success():
             return Done()
         case _:
             assert_never(outcome)
 
 
-def _another(
+def _next_attempt(
     policy: Policy, progress: "Past", asked: float | None, now: float, draw: Draw
 ) -> Decision:
     """Return another attempt, or `GiveUp` if a limit forbids it."""

@@ -73,7 +73,7 @@ def sentences(policy: Policy) -> list[str]:
     lines = [_attempts(policy.attempts)]
     if policy.attempts != 1:
         lines += [_backoff(policy.backoff), _jitter(policy.jitter, policy.backoff)]
-        lines += [_within(policy), _retry_after(policy.retry_after), _statuses(policy.statuses)]
+        lines += [_time_limit(policy), _retry_after(policy.retry_after), _statuses(policy.statuses)]
         lines += [_nested(nested=policy.nested)]
     if policy.probe != ProbeRule():  # else it is of no interest to calls
         lines += [probes(policy.probe)]
@@ -201,7 +201,7 @@ def _decorrelated(jitter: Decorrelated, backoff: Backoff) -> str:
     )
 
 
-def _within(policy: Policy) -> str:
+def _time_limit(policy: Policy) -> str:
     if policy.within is None:
         return "There is no limit of time."
     last = _typical_last(policy, policy.within)

@@ -122,7 +122,7 @@ class Smooth(Value):
         if backoff.curve(attempts) == 0 and backoff.total(attempts) == 0:  # nothing to spread
             return 0.0, 0.0
         before, after = levels(backoff, attempts)
-        here = _between(before, after, draw) * rise(attempts - 1 + draw)
+        here = _geometric_point(before, after, draw) * rise(attempts - 1 + draw)
         start, end = before * rise(attempts - 1), after * rise(attempts)
         last = middle(backoff, attempts - 1) if memory is None else memory
         last = min(last, start)  # a rounding error, or another policy's memory, may lie beyond
@@ -144,7 +144,7 @@ def levels(backoff: Backoff, attempts: int) -> tuple[float, float]:
     return before / 1.4, (before + backoff.curve(attempts)) / 1.4
 
 
-def _between(before: float, after: float, part: float) -> float:
+def _geometric_point(before: float, after: float, part: float) -> float:
     """Return a point on the geometric way from one level to the next."""
     if before <= after * NEGLIGIBLE_SHARE:  # no ratio to follow
         return before + (after - before) * part
@@ -161,4 +161,4 @@ def middle(backoff: Backoff, attempts: int) -> float:
     if attempts == 0:
         return 0.0
     before, after = levels(backoff, attempts)
-    return _between(before, after, 0.5) * rise(attempts - 0.5)
+    return _geometric_point(before, after, 0.5) * rise(attempts - 0.5)

@@ -292,7 +292,7 @@ def counted(pace: Pace, seen: Seen, now: float) -> Pace:
         streak=0 if passed else pace.streak + failed,
         passed_at=now if passed else pace.passed_at,
         latency=max(seen.took, 0.9 * pace.latency),
-        usual=pace.usual if failed else _usual(pace, seen.took, now),
+        usual=pace.usual if failed else _average_latency(pace, seen.took, now),
     )
 
 
@@ -306,7 +306,7 @@ def _history(pace: Pace, seen: Seen) -> Sample:
     return pace.history.add(seen.passed, pace.streak + seen.failed).faded(REMEMBERED)
 
 
-def _usual(pace: Pace, took: float, now: float) -> float:
+def _average_latency(pace: Pace, took: float, now: float) -> float:
     """Return the average latency of successes over a while.
 
     Failures do not count: they may be quick because the endpoint did no work.

@@ -99,7 +99,7 @@ def opened(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float
     """Return the state, open from now on. If it was paced just before, the old outage continues."""
     fresh = pace.phase is Phase.CLOSED or now - pace.begun > rule.span
     gentler = 1.0 if fresh else GENTLER
-    moved = _moved(pace, Phase.OPEN).replace(
+    moved = _in_phase(pace, Phase.OPEN).replace(
         rate=0.0,
         capacity=None if pace.capacity is None else gentler * pace.capacity,
         down_since=now if fresh else pace.down_since,
@@ -120,7 +120,7 @@ def ramped(rule: PacerRule, pace: Pace, *, now: float) -> Pace:
     rate = rule.first if goal is None else max(min(rule.first, goal), rule.head_start * goal)
     if pace.phase is Phase.OPEN and now - pace.down_since < rule.silence:
         rate = max(rate, BRISK * rule.first)  # an answer came at once: it was probably not down
-    return _moved(pace, Phase.PACED).replace(
+    return _in_phase(pace, Phase.PACED).replace(
         rate=rate,
         goal=goal,
         since=now,
@@ -160,7 +160,7 @@ def handed_over(pace: Pace, *, now: float) -> Pace:
 def _slowed(rule: PacerRule, pace: Pace, now: float) -> Pace:
     """Return the closed state as paced from now on, because more than half of the attempts fail."""
     offered = pace.replace(begun=now - SECOND).offered(now)
-    paced = _moved(pace, Phase.PACED).replace(
+    paced = _in_phase(pace, Phase.PACED).replace(
         begun=now - SECOND, down_since=now, tried=offered, hold=rule.hold, failed_at=math.inf
     )
     return cut(rule, paced, now)
@@ -168,10 +168,10 @@ def _slowed(rule: PacerRule, pace: Pace, now: float) -> Pace:
 
 def _closed(pace: Pace) -> Pace:
     """Return the paced state as closed. Failures in a row still count: they may be an outage."""
-    return _moved(pace, Phase.CLOSED).replace(rate=math.inf, streak=pace.streak)
+    return _in_phase(pace, Phase.CLOSED).replace(rate=math.inf, streak=pace.streak)
 
 
-def _moved(pace: Pace, phase: Phase) -> Pace:
+def _in_phase(pace: Pace, phase: Phase) -> Pace:
     """Return the state in another phase, without the counts of the old one."""
     if phase not in MOVES[pace.phase]:
         raise ValueError(f"a lane does not move from {pace.phase} to {phase}")

@@ -28,7 +28,7 @@ def interval(rule: PacerRule, pace: Pace, *, now: float, waiting: int) -> float:
     age = now - pace.down_since
     drain = 0.0 if pace.capacity is None else OF_THE_DRAIN * waiting / pace.capacity
     if age < rule.span:
-        pause = min(rule.span / 2, max(_first(rule, age, waiting), drain))
+        pause = min(rule.span / 2, max(_first_span_interval(rule, age, waiting), drain))
         # The last of these probes comes after the first ten minutes, and must not be too late then.
         latest = rule.span + rule.probe.latest(rule.span, waiting=waiting) - age
         return max(SHORTEST, min(pause, latest / (1 + JITTER)))
@@ -44,7 +44,7 @@ def _allowed(rule: PacerRule, waiting: int) -> int:
     return math.floor(max(rule.allowance * waiting, rule.least_probes))
 
 
-def _first(rule: PacerRule, age: float, waiting: int) -> float:
+def _first_span_interval(rule: PacerRule, age: float, waiting: int) -> float:
     """Return the seconds between probes in the first span.
 
     With a small backlog, wait as long as the outage has lasted. With a larger one, probe sooner: a
@@ -52,10 +52,10 @@ def _first(rule: PacerRule, age: float, waiting: int) -> float:
     """
     allowed = _allowed(rule, waiting)
     eager = (rule.least_probes / allowed) ** 1.4
-    return min(_young(age, eager), _rest(rule, allowed, eager)) * (1 + ROUNDING)
+    return min(_young_interval(age, eager), _rest_interval(rule, allowed, eager)) * (1 + ROUNDING)
 
 
-def _young(age: float, eager: float) -> float:
+def _young_interval(age: float, eager: float) -> float:
     """Return the seconds between probes of a young outage: they grow from the first second on.
 
     A constant interval at first would cost more probes and gain less than shorter ones later.
@@ -63,7 +63,7 @@ def _young(age: float, eager: float) -> float:
     return SHORTEST + (age - SHORTEST) * eager
 
 
-def _rest(rule: PacerRule, allowed: int, eager: float) -> float:
+def _rest_interval(rule: PacerRule, allowed: int, eager: float) -> float:
     """Return the seconds between probes in the rest of the first span, after the young outage.
 
     The failures that opened the lane and the early probes are subtracted from the allowance. The
@@ -71,7 +71,7 @@ def _rest(rule: PacerRule, allowed: int, eager: float) -> float:
     lane to the same moment at the end.
     """
     age, remaining = SHORTEST, allowed - rule.failures - 1
-    while (young := _young(age, eager)) < (rule.span - age) / remaining:
+    while (young := _young_interval(age, eager)) < (rule.span - age) / remaining:
         age, remaining = age + young, remaining - 1
     return (rule.span - age) / remaining
 

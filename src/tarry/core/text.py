@@ -64,11 +64,11 @@ def parse_toml(text: str) -> dict[str, object]:
     except tomllib.TOMLDecodeError as error:
         match = _TOML_PLACE.fullmatch(str(error))
         if match is None:
-            raise _broken(text, f"valid TOML: {error}") from None
+            raise _format_error(text, f"valid TOML: {error}") from None
         what, line, column = match.groups()
-        raise _broken(text, f"valid TOML: {what}", int(line), int(column)) from None
+        raise _format_error(text, f"valid TOML: {what}", int(line), int(column)) from None
     except (ValueError, RecursionError) as error:  # a number or a nesting beyond all bounds
-        raise _broken(text, f"valid TOML: {error}") from None
+        raise _format_error(text, f"valid TOML: {error}") from None
 
 
 def parse_json(text: str) -> dict[str, object]:
@@ -81,9 +81,9 @@ def parse_json(text: str) -> dict[str, object]:
     except PolicyFormatError:
         raise
     except json.JSONDecodeError as error:
-        raise _broken(text, f"valid JSON: {error.msg}", error.lineno, error.colno) from None
+        raise _format_error(text, f"valid JSON: {error.msg}", error.lineno, error.colno) from None
     except (ValueError, RecursionError) as error:  # a number or a nesting beyond all bounds
-        raise _broken(text, f"valid JSON: {error}") from None
+        raise _format_error(text, f"valid JSON: {error}") from None
     return parsed
 
 
@@ -109,7 +109,7 @@ def _once_each(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return table
 
 
-def _broken(text: str, wanted: str, line: int = 0, column: int = 0) -> PolicyFormatError:
+def _format_error(text: str, wanted: str, line: int = 0, column: int = 0) -> PolicyFormatError:
     """Name the line that breaks, or the whole text where that is not known."""
     if not line:
         return PolicyFormatError("document", _shortened(text), wanted)

@@ -29,7 +29,7 @@ class Window(Value):
 
     def add(self, slot: int, counts: Counts) -> "Window":
         """Return the window with these counts added to `slot` (a late one joins the newest)."""
-        moved = self._moved(slot, len(counts))
+        moved = self._with_newest(slot, len(counts))
         last = tuple(old + new for old, new in zip(moved.slices[-1], counts, strict=True))
         return Window(moved.newest, (*moved.slices[:-1], last))
 
@@ -39,7 +39,7 @@ class Window(Value):
         summed = self.slices[since - slices :] if since < slices else ()
         return tuple([sum(column) for column in zip(*summed, strict=True)]) or (0,) * columns
 
-    def _moved(self, slot: int, columns: int) -> "Window":
+    def _with_newest(self, slot: int, columns: int) -> "Window":
         """Return the window with `slot` as its newest slice, without older slices."""
         ahead = slot - self.newest
         if self.slices and ahead <= 0:

@@ -40,7 +40,7 @@ class Logger:
         if not self._logger.isEnabledFor(level):
             return
         facts = facts_of(event, self._errors)
-        text, values = _line(event, _ending(facts))
+        text, values = _line(event, _outcome_text(facts))
         extra = {f"tarry_{key}": value for key, value in facts.items()}
         extra["tarry_event"] = word_of(event)
         self._logger.log(level, text, *values, extra=extra)
@@ -66,7 +66,7 @@ def _line(event: Event, ending: str) -> Line:
             assert_never(event)
 
 
-def _ending(facts: Facts) -> str:
+def _outcome_text(facts: Facts) -> str:
     """Describe how an attempt ended: its error, or else the word for its outcome."""
     parts = (facts.get("error"), facts.get("error_message"))
     return ": ".join(str(part) for part in parts if part) or str(facts.get("outcome", ""))

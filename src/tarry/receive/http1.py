@@ -156,7 +156,7 @@ class RequestReader:
             match = LENGTH.search(data, start, end)
             if match is None:
                 raise RequestError(HTTPStatus.LENGTH_REQUIRED)
-            return _size(match[1])
+            return _content_length(match[1])
         framing = FRAMING.findall(data, start, end)
         if not framing:
             return 0
@@ -164,7 +164,7 @@ class RequestReader:
             raise RequestError(HTTPStatus.BAD_REQUEST)
         length, coding = framing[0]
         if not coding:
-            return _size(length)
+            return _content_length(length)
         if coding.rstrip(b" \t").lower() != b"chunked":
             raise RequestError(HTTPStatus.NOT_IMPLEMENTED)
         return None
@@ -211,7 +211,7 @@ def _expects_continue(head: bytes) -> bool:
     return Request(head, b"").header("expect").lower() == "100-continue"
 
 
-def _size(digits: bytes) -> int:
+def _content_length(digits: bytes) -> int:
     """Return the length that a Content-Length gives."""
     digits = digits.rstrip(b" \t")
     if not digits.isdigit():

@@ -63,7 +63,7 @@ class Memory:
                 heappush(self._ends, (until, message))
             while len(self._until) > self._most:
                 self._forget_first()
-            self._tidy()
+            self._forget_excess()
             return known_until is None
 
     def _forget_until(self, now: float) -> None:
@@ -75,7 +75,7 @@ class Memory:
         if self._until.get(message) == end:
             del self._until[message]
 
-    def _tidy(self) -> None:
+    def _forget_excess(self) -> None:
         # Ids that came again leave old entries in the heap, which must not accumulate.
         if len(self._ends) > 2 * self._most:
             self._ends = sorted((end, message) for message, end in self._until.items())

@@ -77,13 +77,13 @@ class Verifier(Value):
         message, stamp, signatures = _read(headers)
         if not _ID.fullmatch(message):
             raise MalformedHeaders("the message's id has a character that no id has")
-        sent_at = self._timely(stamp, now)
+        sent_at = self._checked_time(stamp, now)
         content = f"{message}.{stamp}.".encode("ascii") + body
         if not any(fits(content, signatures) for fits in self.fits):
             raise VerificationError("no signature fits the message and the secrets given")
         return Verified(message, sent_at, body)
 
-    def _timely(self, stamp: str, now: float) -> float:
+    def _checked_time(self, stamp: str, now: float) -> float:
         if not _STAMP.fullmatch(stamp):
             raise MalformedHeaders("the message's timestamp is not a whole number of seconds")
         sent_at = float(stamp)

@@ -48,7 +48,7 @@ class Webhook:
         With a memory the message counts as handled at once. Use `handling` instead to let it count
         as handled only when your code has succeeded.
         """
-        verified = self._proven(body, headers)
+        verified = self._verified(body, headers)
         if self._seen is not None and not self._seen.add(verified.id, self._ends_at(verified)):
             raise MessageReplayed(verified.id)
         return verified
@@ -66,7 +66,7 @@ class Webhook:
 
     def start(self, body: bytes, headers: Headers) -> Verified:
         """Verify a message before it is handled; each call needs a call of `end` afterwards."""
-        verified = self._proven(body, headers)
+        verified = self._verified(body, headers)
         if self._seen is None:
             return verified
         if not self._take_up(verified):
@@ -98,7 +98,7 @@ class Webhook:
         if handled and later > until:
             self._seen.add(verified.id, later)
 
-    def _proven(self, body: bytes, headers: Headers) -> Verified:
+    def _verified(self, body: bytes, headers: Headers) -> Verified:
         return self._verifier.verify(body, headers, now=self._clock())
 
     def _ends_at(self, verified: Verified) -> float:

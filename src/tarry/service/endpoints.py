@@ -140,7 +140,7 @@ class Endpoints:
         now, sealed = self._now(), self._sealed(endpoint, secret)
 
         def with_new_secret(stored: Endpoint) -> Endpoint:
-            secrets = (Secret(sealed), *_old(stored.secrets, now, grace))
+            secrets = (Secret(sealed), *_still_signing(stored.secrets, now, grace))
             return replace(stored, secrets=secrets, updated_at=now)
 
         return await self.store.change(
@@ -237,7 +237,7 @@ class Endpoints:
         return self.seals.seal(msgspec.json.encode(checked), place(endpoint, "headers"))
 
 
-def _old(secrets: tuple[Secret, ...], now: float, grace: float) -> list[Secret]:
+def _still_signing(secrets: tuple[Secret, ...], now: float, grace: float) -> list[Secret]:
     """Return the old secrets that still sign requests after a rotation."""
     alive = [old for old in secrets if old.expires_at is None or old.expires_at > now]
     if len(alive) > MOST_OLD_SECRETS:

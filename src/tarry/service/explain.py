@@ -100,7 +100,7 @@ def explain(  # noqa: PLR0913  a delivery, with what is stored about it and its 
     if delivery.state in ENDED:
         ending = sentence(delivery.state, delivery.reason)
         return Explanation(state=delivery.state, reason=delivery.reason, sentences=(ending, *past))
-    scope, pace = _gating(row, origins)
+    scope, pace = _controlling_pace(row, origins)
     reason, goes_at = _reason_and_end(delivery, row, pace, now)
     is_held, since = _is_held(reason), _eligible_since(delivery)
     quiet = now - max(since, attempted_at or 0.0)
@@ -112,7 +112,9 @@ def explain(  # noqa: PLR0913  a delivery, with what is stored about it and its 
         next_at=goes_at,
         overdue=overdue,
         sentences=(
-            _wait_sentence(reason, goes_at, row, scope, _seen(pace, scope, row, tenant=tenant)),
+            _wait_sentence(
+                reason, goes_at, row, scope, _visible_pace(pace, scope, row, tenant=tenant)
+            ),
             *([_WHOLE] if _is_of_all(reason, scope) and not tenant else []),
             *([_OVERDUE.format(quiet)] if overdue else []),
             *([_in_line(attempted_at)] if is_in_line else []),
@@ -139,7 +141,7 @@ def waits(
     delivery: Delivery, row: LaneRow, *, now: float, origins: Sequence[bytes] = ()
 ) -> tuple[Reason, float | None]:
     """Return why a live delivery waits, and the next attempt or probe, if that is known."""
-    _, pace = _gating(row, origins)
+    _, pace = _controlling_pace(row, origins)
     return _reason_and_end(delivery, row, pace, now)
 
 
@@ -181,13 +183,13 @@ def outlook(
     A `tenant` does not learn that its whole origin is affected, nor its pace, its capacity and the
     start of its outage: these tell of the endpoints of other tenants there.
     """
-    scope, pace = _gating(row, origins)
+    scope, pace = _controlling_pace(row, origins)
     down = pace.phase is Phase.OPEN
     speed = max(pace.rate or 0.0, pace.capacity or 0.0) if pace.phase is Phase.PACED else 0.0
     speed = min(speed, _rate(row))
     enabled = row.endpoint.standing is Standing.ENABLED
     foreseen = enabled and speed > 0 and row.waiting > 0 and scope is Scope.ENDPOINT
-    pace = _seen(pace, scope, row, tenant=tenant)
+    pace = _visible_pace(pace, scope, row, tenant=tenant)
     if tenant and scope is Scope.ORIGIN:
         scope = Scope.ENDPOINT
     return Outlook(
@@ -201,7 +203,7 @@ def outlook(
     )
 
 
-def _gating(row: LaneRow, origins: Sequence[bytes]) -> tuple[Scope, _Pace]:
+def _controlling_pace(row: LaneRow, origins: Sequence[bytes]) -> tuple[Scope, _Pace]:
     """Return the pace that controls a lane, and its scope.
 
     It is the pace of the whole origin while the origin fails or recovers, otherwise the pace of the
@@ -250,7 +252,7 @@ def _reason_and_end(
     if delivery.state is State.WAITING and (delivery.due_at or 0.0) > now - SENDING_TIME:
         return delivery.reason, delivery.due_at
     if pace.phase is Phase.PACED:
-        return (_limit(row) if _goes_slower(row, pace) else Reason.PACE), None
+        return (_owner_limit(row) if _goes_slower(row, pace) else Reason.PACE), None
     return _waits_in_healthy_lane(delivery, row, now), None
 
 
@@ -260,7 +262,7 @@ def _waits_in_healthy_lane(delivery: Delivery, row: LaneRow, now: float) -> Reas
     A delivery that its lane held keeps the lane's reason until its next attempt. That reason is
     over as soon as the lane is healthy. So is the due time of a delivery, once it has passed.
     """
-    limit = _limit(row)
+    limit = _owner_limit(row)
     if limit is not Reason.NEW:
         return limit
     if delivery.state is State.WAITING:
@@ -286,7 +288,7 @@ def _is_for_later(delivery: Delivery, pace: _Pace) -> bool:
 
 def _goes_slower(row: LaneRow, pace: _Pace) -> bool:
     """Return whether an endpoint's own settings delay its deliveries more than its pace does."""
-    return _limit(row) is Reason.FIFO or _rate(row) < (pace.rate or math.inf)
+    return _owner_limit(row) is Reason.FIFO or _rate(row) < (pace.rate or math.inf)
 
 
 def _rate(row: LaneRow) -> float:
@@ -295,7 +297,7 @@ def _rate(row: LaneRow) -> float:
     return min((rate for rate in rates if rate is not None), default=math.inf)
 
 
-def _limit(row: LaneRow) -> Reason:
+def _owner_limit(row: LaneRow) -> Reason:
     """Return the limit that its owner's settings put on a lane, NEW for none.
 
     The only delivery of an ordered endpoint does not wait for an earlier one.
@@ -312,7 +314,7 @@ _SHARED_PACE = "Several endpoints of the application at this host are affected."
 _WHOLE = "The whole host is affected, endpoints of other applications included."
 
 
-def _seen(pace: _Pace, scope: Scope, row: LaneRow, *, tenant: bool) -> _Pace:
+def _visible_pace(pace: _Pace, scope: Scope, row: LaneRow, *, tenant: bool) -> _Pace:
     """Return what the reader may know of a pace: that of an origin tells of other tenants."""
     if not tenant or scope is not Scope.ORIGIN:
         return pace

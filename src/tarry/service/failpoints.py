@@ -81,7 +81,7 @@ _left = 0
 def hit(name: Name) -> None:
     """Pass a point, and die there if it is armed for this time."""
     if _armed is not None:
-        _pass(name)
+        _count_pass(name)
 
 
 def armed() -> bool:
@@ -99,7 +99,7 @@ def arm(text: str | None) -> None:
     _armed, _left = point, int(nth or 1)
 
 
-def _pass(name: Name) -> None:
+def _count_pass(name: Name) -> None:
     """Count a pass of this fail-point, and kill the process at the armed one."""
     global _left  # noqa: PLW0603  as above
     if name == _armed:

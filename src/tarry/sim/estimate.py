@@ -49,11 +49,13 @@ def student(freedom: int) -> float:
     """
     low, high = 0.0, math.pi / 2
     while low < (angle := (low + high) / 2) < high:
-        low, high = (angle, high) if _within(angle, freedom) < CONFIDENCE else (low, angle)
+        low, high = (
+            (angle, high) if _probability_within(angle, freedom) < CONFIDENCE else (low, angle)
+        )
     return math.tan(angle) * math.sqrt(freedom)
 
 
-def _within(angle: float, freedom: int) -> float:
+def _probability_within(angle: float, freedom: int) -> float:
     """Return the probability that |t| is at most tan(angle) · √freedom, as a finite sum.
 
     The sum runs over the even powers of the cosine for an even freedom, over the odd ones otherwise

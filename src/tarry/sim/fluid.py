@@ -135,7 +135,7 @@ class _Flow:
         total = came_then.sum(axis=0)
         self._before[now] = self.came
         self._kinds[now, 0] = self._load * step
-        self._kinds[now, 1:] = self._granted(self._back[then], step)
+        self._kinds[now, 1:] = self._retries_allowed(self._back[then], step)
         self.came = self.came + self._kinds[now].sum(axis=0)
         in_time: Floats = np.clip((self.done - before) / np.maximum(total, TINY), 0.0, 1.0)
         in_time[total == 0] = 1.0  # no attempts, so none was late
@@ -143,7 +143,7 @@ class _Flow:
         self.done = np.minimum(self.came, self.done + capacity)
         return in_time
 
-    def _granted(self, wanted: Floats, step: float) -> Floats:
+    def _retries_allowed(self, wanted: Floats, step: float) -> Floats:
         """Return the retries that the budget allows."""
         total = wanted.sum(axis=0)
         most = self._most * step

@@ -47,14 +47,14 @@ def _leaders(results: tuple[Result, ...], metric: str) -> str:
     ranked = [result for _, result in sorted(known, key=lambda pair: sign * pair[0])]
     if not ranked:
         return f"{race.title}: none in every run."
-    leads = [(_lead(ranked[0], result, metric, sign), result) for result in ranked]
+    leads = [(_lead_of(ranked[0], result, metric, sign), result) for result in ranked]
     behind = [(lead, result) for lead, result in leads if _clear(lead)]
     if not behind and not lost:
         return ""
     sentence = f"{race.title}: {_names(result for lead, result in leads if not _clear(lead))}"
     if behind:
         lead, second = behind[0]
-        sentence += f", {_amount(lead)} {race.lead} {second.policy}"
+        sentence += f", {_amount_text(lead)} {race.lead} {second.policy}"
     return f"{sentence}. Not every run ends well with {_names(lost)}." if lost else f"{sentence}."
 
 
@@ -62,7 +62,7 @@ def _mean(result: Result, metric: str) -> float | None:
     return result.metrics[metric].mean
 
 
-def _lead(first: Result, other: Result, metric: str, sign: int) -> Estimate:
+def _lead_of(first: Result, other: Result, metric: str, sign: int) -> Estimate:
     pairs = zip(first.values[metric], other.values[metric], strict=True)
     return estimate([sign * (b - a) for a, b in pairs if a is not None and b is not None])
 
@@ -71,7 +71,7 @@ def _clear(lead: Estimate) -> bool:
     return lead.low is not None and lead.low > 0
 
 
-def _amount(lead: Estimate) -> str:
+def _amount_text(lead: Estimate) -> str:
     mean = lead.mean or 0.0
     return f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"  # noqa: PLR2004  three digits
 

@@ -72,7 +72,7 @@ class Timeline(Value):
     def simulate(self, contestant: Contestant, chance: Chance) -> Run:
         """Simulate one run."""
         tally = _Tally(self.bucket)
-        for arrivals in self._crowds(self._admit(contestant), chance):
+        for arrivals in self._groups_of_clients(self._admit(contestant), chance):
             tally.add(arrivals)
         counts, (waited, spread) = tally.counts, tally.moments()
         filled = np.flatnonzero(counts)
@@ -107,7 +107,7 @@ class Timeline(Value):
             raise ScenarioError("bucket", self.bucket, wanted)
         return policy
 
-    def _crowds(self, policy: Policy, chance: Chance) -> Iterator[Floats]:
+    def _groups_of_clients(self, policy: Policy, chance: Chance) -> Iterator[Floats]:
         """Yield the arrival times of a group of clients at a time, with one row per retry."""
         drawn, together = Waits(policy), chance.stream("policy")
         crowd = AT_A_TIME // self.retries
@@ -146,8 +146,8 @@ class _Tally:
         arrivals /= self._bucket
         arrivals += ON_THE_EDGE
         places = arrivals.astype(np.int64)
-        self.counts = _sum(self.counts, np.bincount(places.ravel()))
-        self.first = _sum(self.first, np.bincount(places[0]))
+        self.counts = _sum_of_counts(self.counts, np.bincount(places.ravel()))
+        self.first = _sum_of_counts(self.first, np.bincount(places[0]))
 
     def moments(self) -> tuple[float, float]:
         """Return the mean and standard deviation over all clients."""
@@ -164,7 +164,7 @@ def _moments(values: Floats, weights: Floats | None = None) -> tuple[float, floa
     return float(values[0]) + mean, variance
 
 
-def _sum(counts: Counts, other: Counts) -> Counts:
+def _sum_of_counts(counts: Counts, other: Counts) -> Counts:
     """Return the sum of two arrays of counts, which may differ in length."""
     short, long = sorted((counts, other), key=len)
     long[: len(short)] += short

@@ -58,7 +58,7 @@ class Waits:
             case Decorrelated() as jitter:
                 return _decorrelated(jitter, self._backoff, memory, draws)
             case jitter:
-                return _around(jitter, column[0], draws), self._nothing(len(draws))
+                return _waits_around(jitter, column[0], draws), self._empty_memory(len(draws))
 
     def _columns(self, attempts: int | Counts) -> Floats:
         """Return the table's columns for these numbers of attempts."""
@@ -77,7 +77,7 @@ class Waits:
         smooth = isinstance(self._jitter, Smooth)
         return _window(self._backoff, attempts) if smooth else (self._backoff.curve(attempts),)
 
-    def _nothing(self, size: int) -> Floats:
+    def _empty_memory(self, size: int) -> Floats:
         """Return an empty memory for `size` clients: a shared array that is never written."""
         if len(self._forgetful) < size:
             self._forgetful = no_memory(size)
@@ -97,7 +97,9 @@ def _without_room(backoff: Backoff, jitter: Jitter) -> Jitter:
     return jitter
 
 
-def _around(jitter: NoJitter | Full | Equal | Percent, curve: Floats, draws: Floats) -> Floats:
+def _waits_around(
+    jitter: NoJitter | Full | Equal | Percent, curve: Floats, draws: Floats
+) -> Floats:
     match jitter:
         case NoJitter():
             return np.full(len(draws), curve)

@@ -47,7 +47,7 @@ class Script:
         **changes: object,
     ) -> RunningServer:
         self._patch.setattr(event_loop, "_arrivals", lambda *_: _then([*arrivals, math.inf]))
-        self._patch.setattr(event_loop, "_works", lambda *_: _then(works))
+        self._patch.setattr(event_loop, "_service_times", lambda *_: _then(works))
         tried = policy(attempts, wait)
         contestant, chance = Contestant("", tried), Chance(1)
         chain = [Layer(contestant, tried, chance, place, retries=True) for place in range(layers)]

@@ -126,7 +126,7 @@ class RetryAdapter(HTTPAdapter):
             copy = request.copy()  # the request is the caller's
             if number is not None:
                 copy.headers[ATTEMPT_HEADER] = number
-            limits = _within(self._terms.limit(), timeout)
+            limits = _limited_timeout(self._terms.limit(), timeout)
             response = send_once(copy, stream, limits, verify, cert, proxies)
             response.request = request
             return response
@@ -134,7 +134,7 @@ class RetryAdapter(HTTPAdapter):
         return sync.retry_call(exchange.plan(), attempt)()
 
 
-def _within(limit: float | None, timeout: Limits) -> Limits:
+def _limited_timeout(limit: float | None, timeout: Limits) -> Limits:
     """Return the session's timeout, with the limit in addition."""
     if limit is None:
         return timeout

@@ -170,7 +170,10 @@ class Retrying(Generic[Wrapped]):
             headers = headers.copy()
             headers[ATTEMPT_HEADER] = number
         if limit is not None:
-            extensions = {**extensions, "timeout": _within(limit, extensions.get("timeout"))}
+            extensions = {
+                **extensions,
+                "timeout": _limited_timeouts(limit, extensions.get("timeout")),
+            }
         made: RequestT = self._library.Request(
             request.method,
             request.url,
@@ -253,7 +256,7 @@ class RetryingAsync(Retrying[AsyncTransport[RequestT, ResponseT]], Generic[Reque
         await self._transport.__aexit__(kind, error, trace)
 
 
-def _within(limit: float, timeout: Mapping[str, float | None] | None) -> dict[str, float]:
+def _limited_timeouts(limit: float, timeout: Mapping[str, float | None] | None) -> dict[str, float]:
     """Return the client's timeout for each phase, but no longer than the limit."""
     given = {phase: (timeout or {}).get(phase) for phase in PHASES}
     return {phase: limit if own is None else min(limit, own) for phase, own in given.items()}

@@ -74,23 +74,25 @@ async def ingest(
     """
     with sealing(), TemporaryDirectory(prefix="tarry-bench-") as folder:
         with _server_process("echo") as front:
-            floor = await _best("bare echo, nothing kept", front, messages, connections, rounds)
+            floor = await _best_round(
+                "bare echo, nothing kept", front, messages, connections, rounds
+            )
         framed = await _framed(messages, connections, rounds)
         with ExitStack() as fronts:
             front = fronts.enter_context(_server_process(db or _file(folder, "single")))
-            single = await _best("tarry, one by one", front, messages, connections, rounds)
-            single_half = await _half(single, front, messages, connections, rounds)
+            single = await _best_round("tarry, one by one", front, messages, connections, rounds)
+            single_half = await _at_half_rate(single, front, messages, connections, rounds)
             if db is None:  # the bare inserts start with an empty file, too
                 front = fronts.enter_context(_server_process(_file(folder, "batches")))
-            batched = await _best(
+            batched = await _best_round(
                 f"tarry, batches of {BATCH}", front, messages, 2, rounds, batch=BATCH
             )
-            batched_half = await _half(batched, front, messages, 2, rounds, batch=BATCH)
+            batched_half = await _at_half_rate(batched, front, messages, 2, rounds, batch=BATCH)
         bare = _bare(Path(folder), messages, rounds)
         delivered = await _delivered(folder, messages, connections, rounds)
     rows = [
-        *_beside(floor, *framed, single, single_half, delivered),
-        *_beside(bare, batched, batched_half),
+        *_with_ratios(floor, *framed, single, single_half, delivered),
+        *_with_ratios(bare, batched, batched_half),
     ]
     if as_json:
         click.echo(json.dumps([asdict(row) for row in rows], indent=2))
@@ -103,7 +105,7 @@ def _file(folder: str, name: str) -> str:
     return f"sqlite:///{Path(folder) / name}.db"
 
 
-def _beside(floor: Row, *others: Row) -> list[Row]:
+def _with_ratios(floor: Row, *others: Row) -> list[Row]:
     """Return the rows with their ratio to the floor, which comes first."""
     rate = floor.messages_per_second
     return [replace(row, to_floor=row.messages_per_second / rate) for row in (floor, *others)]
@@ -114,7 +116,7 @@ async def _framed(messages: int, connections: int, rounds: int) -> list[Row]:
     if find_spec("starlette") is None:
         return []
     with _server_process("starlette") as front:
-        return [await _best("the same on Starlette", front, messages, connections, rounds)]
+        return [await _best_round("the same on Starlette", front, messages, connections, rounds)]
 
 
 def _bare(folder: Path, messages: int, rounds: int) -> Row:
@@ -142,7 +144,9 @@ async def _delivered(folder: str, messages: int, connections: int, rounds: int) 
     for number in range(rounds):
         with Sink() as sink, _server_process(_file(folder, f"{number}"), sink.url) as front:
             began = time.monotonic()
-            row = await _best("tarry, one by one, and delivered", front, messages, connections, 1)
+            row = await _best_round(
+                "tarry, one by one, and delivered", front, messages, connections, 1
+            )
             while sink.arrivals() < messages and time.monotonic() < began + STUCK_SECONDS:  # noqa: ASYNC110  the sink is another process
                 await asyncio.sleep(POLL_SECONDS)
             report = sink.report()
@@ -169,7 +173,7 @@ def _server_process(*arguments: str) -> Iterator[tuple[str, int]]:
             front.stdin.close()
 
 
-async def _best(  # noqa: PLR0913  what to measure, and how
+async def _best_round(  # noqa: PLR0913  what to measure, and how
     label: str,
     front: tuple[str, int],
     messages: int,
@@ -203,7 +207,7 @@ async def _best(  # noqa: PLR0913  what to measure, and how
     )
 
 
-async def _half(  # noqa: PLR0913  as above
+async def _at_half_rate(  # noqa: PLR0913  as above
     full: Row,
     front: tuple[str, int],
     messages: int,
@@ -215,7 +219,7 @@ async def _half(  # noqa: PLR0913  as above
     """Measure latency at half the maximum rate, where requests do not queue behind each other."""
     rate = full.messages_per_second / 2
     label = f"{full.what}, at half that rate"
-    return await _best(label, front, messages, connections, rounds, batch=batch, rate=rate)
+    return await _best_round(label, front, messages, connections, rounds, batch=batch, rate=rate)
 
 
 def _request(url: str, batch: int) -> bytes:

@@ -157,7 +157,7 @@ class Server:
         if query and (query_text := _encode_query(query)):
             target += f"?{query_text}"
         answer = self.send(method, target, headers, sent)
-        named = (*path, *_named(query or {}))
+        named = (*path, *_names_in_query(query or {}))
         if answer.status >= _BROKEN:
             raise NoServer(f"{self.url}: {refusal_text(answer.status, answer.body, named)}")
         if not _is_tarrys(answer):
@@ -255,7 +255,7 @@ def _is_tarrys(answer: Answer) -> bool:
     )
 
 
-def _named(query: Mapping[str, object]) -> Iterator[str]:
+def _names_in_query(query: Mapping[str, object]) -> Iterator[str]:
     """Yield the parts of a path for what a query names, for error messages."""
     if isinstance(endpoint := query.get("endpoint_id"), str):
         yield from ("endpoint", endpoint)

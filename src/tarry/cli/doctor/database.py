@@ -47,7 +47,7 @@ async def database(settings: "Settings") -> AsyncIterator[Finding]:
 
         for finding in await of_server(db):
             yield finding
-    async for finding in _inside(settings):
+    async for finding in _check_opened(settings):
         yield finding
 
 
@@ -58,7 +58,7 @@ def _missing_file_advice(file: Path) -> str:
     return "" if file.exists() else f"the file {file} does not exist: tarry migrate up creates it"
 
 
-async def _inside(settings: "Settings") -> AsyncIterator[Finding]:
+async def _check_opened(settings: "Settings") -> AsyncIterator[Finding]:
     """Open the database and yield what can be said about it."""
     from tarry.cli.doctor.backlog import backlog  # noqa: PLC0415  it needs the extra
 

@@ -73,14 +73,14 @@ def describe(written: str | None) -> str:
     at = datetime.fromisoformat(written).astimezone()
     now = datetime.now(UTC).astimezone()
     seconds_ahead = (at - now).total_seconds()
-    near = _near(round(abs(seconds_ahead)))
+    near = _rough_duration(round(abs(seconds_ahead)))
     clock = _time_of_day(at, now)
     if abs(seconds_ahead) < 1:
         return f"now, {clock}"
     return f"in {near}, {clock}" if seconds_ahead > 0 else f"{near} ago, {clock}"
 
 
-def _near(seconds: float) -> str:
+def _rough_duration(seconds: float) -> str:
     """Describe a duration roughly: 8.3 min, 12 h."""
     number, unit = spoken(seconds).split()
     amount = float(number.replace(",", ""))

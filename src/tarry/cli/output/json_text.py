@@ -12,7 +12,7 @@ MOST_INTEGER_DIGITS = 4000
 
 def read(text: str | bytes) -> Any:  # noqa: ANN401  any JSON value
     """Read JSON; keep a number that is too long, or too large for a float, as its text."""
-    return json.loads(text, parse_int=_whole, parse_float=_float)
+    return json.loads(text, parse_int=_integer_or_text, parse_float=_float)
 
 
 def with_text(text: str, field: str) -> Any:  # noqa: ANN401  any JSON value
@@ -43,32 +43,32 @@ _decoder = json.JSONDecoder(parse_int=str, parse_float=str)
 
 def _members(text: str) -> Iterator[tuple[str, int]]:
     """Yield each name in an object, and the position where its value begins."""
-    at = _past(text, _past(text, 0) + 1)
+    at = _skip_space(text, _skip_space(text, 0) + 1)
     while text[at] != "}":
         name, at = _decoder.raw_decode(text, at)
-        at = _past(text, _past(text, at) + 1)
+        at = _skip_space(text, _skip_space(text, at) + 1)
         yield name, at
-        at = _past(text, _decoder.raw_decode(text, at)[1])
-        at = _past(text, at + 1) if text[at] == "," else at
+        at = _skip_space(text, _decoder.raw_decode(text, at)[1])
+        at = _skip_space(text, at + 1) if text[at] == "," else at
 
 
 def _items(text: str, at: int) -> Iterator[tuple[int, int]]:
     """Yield the positions where each element of a list begins and ends."""
-    at = _past(text, at + 1)
+    at = _skip_space(text, at + 1)
     while text[at] != "]":
         _, end = _decoder.raw_decode(text, at)
         yield at, end
-        at = _past(text, end)
-        at = _past(text, at + 1) if text[at] == "," else at
+        at = _skip_space(text, end)
+        at = _skip_space(text, at + 1) if text[at] == "," else at
 
 
-def _past(text: str, at: int) -> int:
+def _skip_space(text: str, at: int) -> int:
     """Return the position after the white space at `at`."""
     match = _white.match(text, at)
     return match.end() if match else at
 
 
-def _whole(digits: str) -> int | str:
+def _integer_or_text(digits: str) -> int | str:
     return int(digits) if len(digits) <= MOST_INTEGER_DIGITS else digits
 
 

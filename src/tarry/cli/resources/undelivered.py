@@ -23,7 +23,7 @@ def _columns(vocabulary: Vocabulary) -> Columns:
         "Reason": lambda row: vocabulary.label("reasons", row["reason"]),
         "Attempts": "tries",
         "Next attempt": due_cell("nextAt"),
-        "Accepted": lambda row: _past(describe(row["acceptedAt"])),
+        "Accepted": lambda row: _drop_future_time(describe(row["acceptedAt"])),
     }
 
 
@@ -40,7 +40,7 @@ def _reason(vocabulary: Vocabulary, typed: str) -> str:
     return name
 
 
-def _past(words: str) -> str:
+def _drop_future_time(words: str) -> str:
     """Drop an instant in the future: for a scheduled message the API may give its due time here."""
     return "" if words.startswith("in ") else words
 

@@ -69,15 +69,19 @@ def _document(policy: Policy, rows: tuple[Row, ...]) -> dict[str, object]:
     return {
         "policy": to_dict(policy),
         "attempts": [
-            {"attempt": row.attempt, "wait": _parts(row.wait), "total": _parts(row.total)}
+            {
+                "attempt": row.attempt,
+                "wait": _span_fields(row.wait),
+                "total": _span_fields(row.total),
+            }
             for row in rows
         ],
-        "total": _parts(rows[-1].total if rows else NO_WAIT),
+        "total": _span_fields(rows[-1].total if rows else NO_WAIT),
         "unlimited": policy.attempts is None,
     }
 
 
-def _parts(span: Range) -> dict[str, float]:
+def _span_fields(span: Range) -> dict[str, float]:
     return {"least": span.least, "typical": span.typical, "most": span.most}
 
 
@@ -86,9 +90,9 @@ def _table(rows: tuple[Row, ...]) -> Table:
     table = Table()
     table.add_column("Attempt", justify="right")
     for part_name in ("wait", "total"):
-        for which in _parts(NO_WAIT):
+        for which in _span_fields(NO_WAIT):
             table.add_column(f"{part_name.capitalize()}\n{which}", justify="right", no_wrap=True)
     for row in rows:
-        parts = (*_parts(row.wait).values(), *_parts(row.total).values())
+        parts = (*_span_fields(row.wait).values(), *_span_fields(row.total).values())
         table.add_row(str(row.attempt), *map(spoken, parts))
     return table

@@ -31,13 +31,13 @@ def as_json(recommendation: Recommendation) -> str:
         "recommended": {
             "policy": to_dict(recommendation.policy),
             "toml": to_toml(recommendation.policy),
-            "predicted": _numbers(recommendation.predicted),
+            "predicted": _prediction_fields(recommendation.predicted),
             "because": sentences(recommendation),
         },
         "coordinated": None
         if recommendation.coordinated is None
         else {
-            "predicted": _numbers(recommendation.coordinated),
+            "predicted": _prediction_fields(recommendation.coordinated),
             "rule_of_thumb": rule_of_thumb(wish),
         },
         "front": [_point_for_json(point) for point in recommendation.front],
@@ -72,7 +72,7 @@ def show(recommendation: Recommendation, console: Console) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
 
-def _numbers(predicted: Prediction) -> dict[str, object]:
+def _prediction_fields(predicted: Prediction) -> dict[str, object]:
     """Return a prediction for JSON."""
     return {
         "recovery": bounds(predicted.recovery),

@@ -233,7 +233,10 @@ class Api:
             arguments["body"] = body if operation.raw else read_body(body, operation.body)
 
         async def call_handler(claim: Claim | None) -> Answer:
-            hooks, now = self._within(caller, claim), self._now() if claim is None else claim.at
+            hooks, now = (
+                self._hooks_of_environment(caller, claim),
+                self._now() if claim is None else claim.at,
+            )
             call = Call(
                 hooks,
                 caller,
@@ -257,7 +260,7 @@ class Api:
             seals=seals,
         )
 
-    def _within(self, caller: Caller, claim: Claim | None) -> Hooks:
+    def _hooks_of_environment(self, caller: Caller, claim: Claim | None) -> Hooks:
         """Return the hooks of the caller's environment.
 
         With a claim they use the time and the random bytes of the claim, so that a request that is

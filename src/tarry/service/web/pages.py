@@ -30,7 +30,7 @@ CONTENT_TYPES = {
 def pages() -> dict[str, Served]:
     """Return the responses by path."""
     served = {
-        f"/web/{name}": _served(name, body)
+        f"/web/{name}": _with_headers(name, body)
         for name, body in _found(files("tarry.service.web") / "static")
     }
     page = served.pop(f"/web/{PAGE_FILE}")
@@ -45,7 +45,7 @@ def _found(folder: Traversable, way: str = "") -> Iterator[tuple[str, bytes]]:
             yield way + entry.name, entry.read_bytes()
 
 
-def _served(name: str, body: bytes) -> Served:
+def _with_headers(name: str, body: bytes) -> Served:
     headers = {
         "content-type": CONTENT_TYPES[name.rpartition(".")[2]],
         "content-security-policy": POLICY,

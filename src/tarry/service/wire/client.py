@@ -61,7 +61,9 @@ class Client:
     ) -> None:
         self._loop = loop = asyncio.get_running_loop()
         self._resolver = resolver
-        self._dialler = Dialler(loop, permits, self._spare, context or tls.context(), proxy)
+        self._dialler = Dialler(
+            loop, permits, self._free_descriptors, context or tls.context(), proxy
+        )
         self._deadlines = Deadlines(loop.call_later, monotonic, self._expire)
         self._pool = Pool[Connection](loop.call_later, monotonic, most=most_idle)
         self._standing = lru_cache(MOST_HEADS)(constant_head)
@@ -182,7 +184,7 @@ class Client:
         """End an exchange with a failure, but only after the code that runs now."""
         self._loop.call_soon(exchange.fail, why)
 
-    def _spare(self) -> None:
+    def _free_descriptors(self) -> None:
         """Close half of the resting connections: there is no file descriptor left."""
         self._pool.shrink(len(self._pool) // 2)
 

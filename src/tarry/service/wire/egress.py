@@ -274,7 +274,7 @@ class Egress(Struct, frozen=True):
         `own` like `hooks.example.com:443` or `[::1]:8400`; `0.0.0.0:8400` means all addresses of
         this machine.
         """
-        places = frozenset(map(_own, own))
+        places = frozenset(map(_own_address, own))
         return cls(
             tuple(map(_network, networks)),
             tuple(map(_ports, ports.split(","))),
@@ -367,7 +367,7 @@ def _ports(text: str) -> range:
     return range(first, last + 1)
 
 
-def _own(text: str) -> tuple[str, int]:
+def _own_address(text: str) -> tuple[str, int]:
     """Read a host and a port of the service itself, which must not be called."""
     location = read_url(f"http://{text}")
     if not text.endswith(f":{location.port}") or not set("/?#").isdisjoint(text):

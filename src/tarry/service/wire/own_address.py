@@ -17,14 +17,14 @@ def own_addresses(host: str, port: int, public_url: str | None = None) -> tuple[
     A name is returned with its addresses. A wildcard is returned as it is: `Egress` compares it
     with the addresses of this machine when they are called, because they may change.
     """
-    own = dict.fromkeys([_joined(host, port)] if port else [])
+    own = dict.fromkeys([_host_and_port(host, port)] if port else [])
     if port and host not in WILDCARDS:
-        own |= dict.fromkeys(_joined(address, port) for address in _addresses_of(host, port))
+        own |= dict.fromkeys(_host_and_port(address, port) for address in _addresses_of(host, port))
     if public_url is not None:
         parts = urlsplit(public_url)
         public_port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
         if parts.hostname and public_port:
-            own[_joined(parts.hostname, public_port)] = None
+            own[_host_and_port(parts.hostname, public_port)] = None
     return tuple(own)
 
 
@@ -59,5 +59,5 @@ def _addresses_of(host: str, port: int) -> list[str]:
     return [str(address[0]).partition("%")[0] for *_, address in address_rows]
 
 
-def _joined(host: str, port: int) -> str:
+def _host_and_port(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

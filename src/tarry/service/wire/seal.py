@@ -77,7 +77,7 @@ class Seals:
         head = bytes((_FORM, len(name))) + name
         nonce = secrets.token_bytes(_NONCE)
         cipher = self._ciphers[self._newest]
-        return head + nonce + cipher.encrypt(nonce, secret, _bound(head, place))
+        return head + nonce + cipher.encrypt(nonce, secret, _authenticated_data(head, place))
 
     def open(self, sealed: bytes, place: Place) -> bytes:
         """Return a secret that was sealed for this place; otherwise raise SealError."""
@@ -88,7 +88,7 @@ class Seals:
             raise SealError(f"a secret is sealed with the key {name!r}; the keys given are {ids}")
         rest = sealed[len(head) :]
         try:
-            return cipher.decrypt(rest[:_NONCE], rest[_NONCE:], _bound(head, place))
+            return cipher.decrypt(rest[:_NONCE], rest[_NONCE:], _authenticated_data(head, place))
         except InvalidTag:
             place_of_secret = f"{place.column!r} of {place.row!r} ({place.tenant!r})"
             why = f"it was changed, sealed for another place, or with another key named {name!r}"
@@ -193,7 +193,7 @@ def _opened_by(sealed: bytes) -> tuple[str, bytes]:
     return head[2:].decode("ascii", "replace"), head
 
 
-def _bound(head: bytes, place: Place) -> bytes:
+def _authenticated_data(head: bytes, place: Place) -> bytes:
     """Return the data authenticated with a secret: each part with its length, so it is unique."""
     parts = [head, *(part.encode() for part in (place.tenant, place.row, place.column))]
     return b"".join(len(part).to_bytes(4, "big") + part for part in parts)

@@ -55,27 +55,27 @@ class Capacity(Value):
         Return None if more arrives than can be served.
         """
         now, left = 0.0, float(waiting)
-        for bend in self._bends():
+        for bend in self._capacity_changes():
             spare = self.at(now) - arrivals
             # The capacity is linear between these points.
             slope = (self.at(bend * (1 - ROUNDING)) - self.at(now)) / (bend - now)
-            done = _area(spare, slope, bend - now)
-            if done >= left and (took := _until(left, spare, slope)) <= bend - now:
+            done = _area_below(spare, slope, bend - now)
+            if done >= left and (took := _time_until(left, spare, slope)) <= bend - now:
                 return now + took
             now, left = bend, left - done
         spare = self.at(now) - arrivals
         return now + left / spare if spare > 0 else None
 
-    def _bends(self) -> list[float]:
+    def _capacity_changes(self) -> list[float]:
         steps = {since for since, _ in self.steps if since > 0}
         return sorted(steps | {self.cold_start} - {0.0})
 
 
-def _area(spare: float, slope: float, span: float) -> float:
+def _area_below(spare: float, slope: float, span: float) -> float:
     return spare * span + slope * span * span / 2
 
 
-def _until(left: float, spare: float, slope: float) -> float:
+def _time_until(left: float, spare: float, slope: float) -> float:
     """Return how long a linearly growing rate takes to add up to `left`."""
     if abs(slope) < ROUNDING:
         return left / spare if spare > 0 else math.inf
@@ -106,7 +106,7 @@ class Endpoint:
         """Return how many of `count` attempts, made in the last `span` seconds, get through."""
         capacity = self._capacity.at(now)
         if self._manner == "shed":
-            return self._served(now, count, capacity, span)
+            return self._serve(now, count, capacity, span)
         self._remember(now, count)
         if self._offered <= max(capacity, 1.0):
             return count
@@ -119,7 +119,7 @@ class Endpoint:
         """Return how long the attempt that was just accepted waits in the queue."""
         return self._waiting / self._capacity.at(now) if self._queue else 0.0
 
-    def _served(self, now: float, count: int, capacity: float, span: float) -> int:
+    def _serve(self, now: float, count: int, capacity: float, span: float) -> int:
         """Finish queued work at the rate of the capacity, and accept what there is room for."""
         self._waiting = max(0.0, self._waiting - (now - self._worked_at) * capacity)
         self._worked_at = now

@@ -119,18 +119,18 @@ class Sheet:
                     + column * (wide / columns + GAP)
                 )
                 y = under[row:].sum() + over[row + 1 :].sum() + (rows - 1 - row) * high / rows
-                axes.set_position((*self._at(MARGIN + left + x, foot + y), *size))
+                axes.set_position((*self._position(MARGIN + left + x, foot + y), *size))
 
     def write(self, x: float, y: float, words: str, **look: Any) -> None:  # noqa: ANN401  matplotlib's arguments
         """Write at a position of the sheet, in inches from its lower left corner."""
-        self.figure.text(*self._at(x, y), words, **look)
+        self.figure.text(*self._position(x, y), words, **look)
 
     def explain(self, handles: Sequence[Artist]) -> None:
         """Put a legend at the top of the sheet."""
         self.figure.legend(
             handles=handles,
             loc="upper left",
-            bbox_to_anchor=self._at(MARGIN, self.height),
+            bbox_to_anchor=self._position(MARGIN, self.height),
             ncols=len(handles),
             borderaxespad=0,
             borderpad=0.2,
@@ -146,7 +146,7 @@ class Sheet:
         """The width in inches."""
         return self.figure.get_figwidth()
 
-    def _at(self, x: float, y: float) -> tuple[float, float]:
+    def _position(self, x: float, y: float) -> tuple[float, float]:
         return x / self.width, (self._bottom + y) / self.figure.get_figheight()
 
 
@@ -198,7 +198,7 @@ def rendered(pictures: Sequence[Picture], kind: Kind) -> bytes:
 
 def short(name: str, longest: int = 40) -> str:
     """Shorten a name to fit above a panel, and replace characters that cannot be drawn."""
-    text = " ".join("".join(map(_writable, name)).split())
+    text = " ".join("".join(map(_printable, name)).split())
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
@@ -212,7 +212,7 @@ def _overhang(axes: Axes) -> tuple[float, float, float, float]:
     return left, right, under + BETWEEN, over
 
 
-def _writable(sign: str) -> str:
+def _printable(sign: str) -> str:
     return " " if unicodedata.category(sign) in UNWRITABLE else sign
 
 

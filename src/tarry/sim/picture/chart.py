@@ -123,7 +123,7 @@ def _picture(view: View, study: Study, traces: Sequence[Trace], frame: Frame) ->
         title = f"{view.title}, against capacity" if held else view.title
         draw = partial(each, traces, view.lines, frame)
         return Picture(title, view.caption, height(len(traces)), draw)
-    limit = _limit(study, traces) if main == "delivered" else None
+    limit = _fastest_drain(study, traces) if main == "delivered" else None
     since = frame.replace(start=max(0.0, frame.start), shades=())
     high = max(ONE, LEGEND_LINE_HEIGHT * (len(traces) + 4))
     return Picture(view.title, view.caption, high, partial(together, traces, main, limit, since))
@@ -196,7 +196,7 @@ def _trouble(study: Study) -> tuple[tuple[tuple[float, float], ...], str]:
     return (), ""
 
 
-def _limit(study: Study, traces: Sequence[Trace]) -> Curve | None:
+def _fastest_drain(study: Study, traces: Sequence[Trace]) -> Curve | None:
     """Return the fastest possible drain: all the capacity that new messages leave is used."""
     waiting, arrivals = (study.storm.settings.get(key) for key in ("waiting", "arrivals"))
     known = [trace.curves["capacity"] for trace in traces if "capacity" in trace.curves]

@@ -96,8 +96,8 @@ def each(traces: Sequence[Trace], lines: Lines, frame: Frame, sheet: Sheet) -> N
         _rule(axes, frame, floor, top, log=log)
         _panel(axes, trace, lines, frame, floor)
         axes.set_title(short(trace.name, MOST_NAME_CHARACTERS[columns]), loc="left")
-    several = _first(traces, lines.beside) is not None
-    title = wrap(_scaled(_first(traces, lines.main), log=log, several=several), 26 * rows)
+    several = _first_curve(traces, lines.beside) is not None
+    title = wrap(_scaled(_first_curve(traces, lines.main), log=log, several=several), 26 * rows)
     keys = _keys(traces, lines, frame)
     if len(keys) > 1:
         sheet.explain(keys)
@@ -122,7 +122,7 @@ def together(
     (axes,) = sheet.panels()
     top = max([*(_peak(trace, main, frame) for trace in traces), 0.0]) or 1.0
     _rule(axes, frame, 0.0, top * 1.06, log=False)
-    _thin(axes, limit, frame, AGAINST)
+    _draw_thin_line(axes, limit, frame, AGAINST)
     for trace in traces:
         colour, dashes, marker = stroke(trace.number)
         axes.plot(
@@ -136,10 +136,10 @@ def together(
             label=short(trace.name, 28),
         )
     axes.set_xlabel(frame.time)
-    axes.set_ylabel(_scaled(_first(traces, main), log=False, several=False))
+    axes.set_ylabel(_scaled(_first_curve(traces, main), log=False, several=False))
     handles = [*axes.get_legend_handles_labels()[0], *_shade_key(frame)]
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.02), handlelength=4)
-    if not any(_has(trace, main, frame) for trace in traces):
+    if not any(_has_curve(trace, main, frame) for trace in traces):
         _write_nothing_to_show(axes)
     sheet.fit([axes])
 
@@ -176,7 +176,7 @@ def _columns(count: int) -> int:
     return 1 if count <= 3 else 2 if count <= 10 else 3  # noqa: PLR2004  what fits a sheet
 
 
-def _has(trace: Trace, name: str, frame: Frame) -> bool:
+def _has_curve(trace: Trace, name: str, frame: Frame) -> bool:
     return len(cut(trace.curves.get(name), frame)[0]) > 0
 
 
@@ -211,16 +211,16 @@ def _rule(axes: Axes, frame: Frame, floor: float, top: float, *, log: bool) -> N
 
 def _panel(axes: Axes, trace: Trace, lines: Lines, frame: Frame, floor: float) -> None:
     """Draw one policy's curve, with the curves beside it."""
-    if not _has(trace, lines.main, frame):
+    if not _has_curve(trace, lines.main, frame):
         _write_nothing_to_show(axes)
         return
     colour = stroke(trace.number).colour
-    _thin(axes, trace.curves.get(lines.beside), frame, BESIDE)
+    _draw_thin_line(axes, trace.curves.get(lines.beside), frame, BESIDE)
     seconds, values = cut(trace.curves[lines.main], frame)
     values = np.maximum(values, floor)  # a log scale has no 0: draw it at the bottom
     axes.fill_between(seconds, floor, values, color=colour, alpha=0.22, lw=0)
     axes.plot(seconds, values, color=colour, linewidth=1.3)
-    _thin(axes, trace.curves.get(lines.against), frame, AGAINST)
+    _draw_thin_line(axes, trace.curves.get(lines.against), frame, AGAINST)
     if lines.peak:
         peak = _peak_text(trace, lines, frame)
         axes.set_title(peak, loc="right", fontsize=8.5, color=FAINT)
@@ -237,7 +237,7 @@ def _peak_text(trace: Trace, lines: Lines, frame: Frame) -> str:
     return f"{what}peak {amount(values.max())} {unit.strip()}".rstrip()
 
 
-def _thin(axes: Axes, curve: Curve | None, frame: Frame, look: LineStyle) -> None:
+def _draw_thin_line(axes: Axes, curve: Curve | None, frame: Frame, look: LineStyle) -> None:
     """Draw a thin line."""
     if curve is not None:
         axes.plot(
@@ -263,7 +263,7 @@ def _write_nothing_to_show(axes: Axes) -> None:
 def _keys(traces: Sequence[Trace], lines: Lines, frame: Frame) -> list[Line2D | Patch]:
     """Return the entries of the shared legend: the lines by their labels, and the shading."""
     looks = {lines.main: LineStyle(INK, (), ""), lines.beside: BESIDE, lines.against: AGAINST}
-    keys = [(_first(traces, name), look) for name, look in looks.items()]
+    keys = [(_first_curve(traces, name), look) for name, look in looks.items()]
     drawn = [
         Line2D([], [], color=look.colour, linestyle=(0, look.dashes), label=_sentence(curve.label))
         for curve, look in keys
@@ -276,7 +276,7 @@ def _shade_key(frame: Frame) -> list[Patch]:
     return [Patch(color=SHADE, label=_sentence(frame.shaded))] if frame.shades else []
 
 
-def _first(traces: Sequence[Trace], name: str) -> Curve | None:
+def _first_curve(traces: Sequence[Trace], name: str) -> Curve | None:
     return next((trace.curves[name] for trace in traces if name in trace.curves), None)
 
 

@@ -41,7 +41,7 @@ class Wish(Value):
     ) -> None:
         try:
             settle(self, "clients", checks.count("clients", clients))
-            settle(self, "capacity", checks.number("capacity", capacity, RATE, _felt))
+            settle(self, "capacity", checks.number("capacity", capacity, RATE, _is_felt))
             settle(self, "outage", checks.positive_seconds("outage", outage))
             settle(self, "latency", checks.positive_seconds("latency", latency))
         except PolicyError as error:
@@ -72,5 +72,5 @@ class Wish(Value):
             raise ScenarioError("outage", self.outage, f"at most {LONGEST_OUTAGE:,.0f}")
 
 
-def _felt(rate: float) -> bool:
+def _is_felt(rate: float) -> bool:
     return rate >= 1

@@ -81,7 +81,7 @@ class RunningServer:
         self._timeouts: deque[Attempt] = deque()
         self._arrivals = _arrivals(chance.stream("arrivals"), settings.rate).__next__
         self._arrives_at = self._arrivals()
-        self._work = _works(chance.stream("service"), settings.service_time).__next__
+        self._work = _service_times(chance.stream("service"), settings.service_time).__next__
         self._luck = chance.draws("errors")
 
     def advance(self, until: float) -> None:
@@ -262,7 +262,7 @@ def _arrivals(generator: np.random.Generator, rate: float) -> Iterator[float]:
         now = float(times[-1])
 
 
-def _works(generator: np.random.Generator, mean: float) -> Iterator[float]:
+def _service_times(generator: np.random.Generator, mean: float) -> Iterator[float]:
     """Yield how long each attempt will take to serve."""
     while True:
         yield from generator.exponential(mean, BLOCK).tolist()

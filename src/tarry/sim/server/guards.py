@@ -54,13 +54,13 @@ class Share:
         """A call begins."""
         slot = self._rule.slot(now)
         if slot != self._slot:
-            self._gather()
+            self._count_aside()
             self._slot = slot
         self._aside += 1
 
     def take(self, now: float) -> bool:
         """Return whether one more retry may be made, and count it."""
-        self._gather()
+        self._count_aside()
         counted = self._rule.spend(self._counted, self._rule.slot(now))
         if counted is None:
             return False
@@ -70,7 +70,7 @@ class Share:
     def succeed(self, *, retried: bool) -> None:
         """A call succeeded. This changes nothing, since the ratio counts calls."""
 
-    def _gather(self) -> None:
+    def _count_aside(self) -> None:
         if self._aside:
             self._counted = self._rule.call(self._counted, self._aside, self._slot)
             self._aside = 0

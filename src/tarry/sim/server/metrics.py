@@ -89,8 +89,10 @@ def curves(seconds: Seconds, times: Times, capacity: float, speed: float) -> Map
     slow = np.clip(overlap, 0, 1) * (1 - speed)
     middle = starts + 0.5
     return {
-        "offered": Curve("attempts at the server", "1/s", middle, _each(seconds.sent)),
-        "goodput": Curve("requests answered in time", "1/s", middle, _each(seconds.answered)),
+        "offered": Curve("attempts at the server", "1/s", middle, _differences(seconds.sent)),
+        "goodput": Curve(
+            "requests answered in time", "1/s", middle, _differences(seconds.answered)
+        ),
         "queue": Curve("attempts waiting", "", starts + 1, seconds.waiting),
         "capacity": Curve("capacity", "1/s", middle, capacity * (1 - slow)),
     }
@@ -123,7 +125,7 @@ def _sliding(total: Floats) -> Floats:
     return counted[width:] - counted[: len(counted) - width]
 
 
-def _each(total: Floats) -> Floats:
+def _differences(total: Floats) -> Floats:
     return np.diff(total, prepend=0.0)
 
 

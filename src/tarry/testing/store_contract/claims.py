@@ -31,7 +31,10 @@ class ClaimsContract(Topic):
             )
         )
         assert len({answer.holder for answer in answers}) == 1, "all callers get the same holder"
-        assert sum(_holds(claim, answer) for claim, answer in _pairs(claims, answers)) == 1
+        assert (
+            sum(_holds(claim, answer) for claim, answer in _claims_with_answers(claims, answers))
+            == 1
+        )
 
     async def test_whose_time_is_up_is_replaced_by_one_of_many(
         self, store: Store, other: Store
@@ -45,7 +48,11 @@ class ClaimsContract(Topic):
                 for number, claim in enumerate(claims)
             )
         )
-        (held,) = (answer for claim, answer in _pairs(claims, answers) if _holds(claim, answer))
+        (held,) = (
+            answer
+            for claim, answer in _claims_with_answers(claims, answers)
+            if _holds(claim, answer)
+        )
         assert held == replace(ended_claim, holder=held.holder, until=later + 10)
 
     async def test_no_holder_is_replaced_before_its_claim_expires(self, store: Store) -> None:
@@ -149,7 +156,7 @@ class ClaimsContract(Topic):
         assert [claim.holder for claim in answers] == ["second", "second", "first"]
 
 
-def _pairs(claims: list[Claim], answers: list[Claim]) -> list[tuple[Claim, Claim]]:
+def _claims_with_answers(claims: list[Claim], answers: list[Claim]) -> list[tuple[Claim, Claim]]:
     return list(zip(claims, answers, strict=True))
 
 

@@ -80,7 +80,9 @@ class ConcurrentContract(Topic):
         self, scene: Scene, other: Store
     ) -> None:
         new = [new_message(scene.application, key="k", fingerprint=b"one") for _ in range(20)]
-        answers = await _each(store.add([message]) for store, message in _shared(scene, other, new))
+        answers = await _all_at_once(
+            store.add([message]) for store, message in _taking_turns(scene, other, new)
+        )
         accepted = [answer for (answer,) in answers if isinstance(answer, Accepted)]
         assert len(accepted) == 20
         assert sum(not answer.repeated for answer in accepted) == 1
@@ -94,7 +96,9 @@ class ConcurrentContract(Topic):
             new_message(scene.application, key="k", fingerprint=bytes([number]))
             for number in range(20)
         ]
-        answers = await _each(store.add([message]) for store, message in _shared(scene, other, new))
+        answers = await _all_at_once(
+            store.add([message]) for store, message in _taking_turns(scene, other, new)
+        )
         assert sum(isinstance(answer, Conflict) for (answer,) in answers) == 19
         assert len(await scene.due()) == 1
 
@@ -102,7 +106,9 @@ class ConcurrentContract(Topic):
         self, scene: Scene, other: Store
     ) -> None:
         new = [new_message(scene.application, event_id="evt-1") for _ in range(20)]
-        answers = await _each(store.add([message]) for store, message in _shared(scene, other, new))
+        answers = await _all_at_once(
+            store.add([message]) for store, message in _taking_turns(scene, other, new)
+        )
         assert sum(isinstance(answer, Accepted) for (answer,) in answers) == 1
         assert sum(isinstance(answer, Conflict) for (answer,) in answers) == 19
         assert len(await scene.due()) == 1
@@ -110,7 +116,7 @@ class ConcurrentContract(Topic):
     async def test_a_delivery_is_settled_by_one_of_many(self, scene: Scene) -> None:
         message = await scene.add()
         (due,) = await scene.due()
-        answers = await _each(scene.settle(delivered(due)) for _ in range(10))
+        answers = await _all_at_once(scene.settle(delivered(due)) for _ in range(10))
         assert sorted(answers) == [[False]] * 9 + [[True]]
         assert len(await scene.store.read(AllAttemptsOf(message.id))) == 1
         assert (await scene.delivery(message)).tries == 1
@@ -126,7 +132,7 @@ class ConcurrentContract(Topic):
             return await scene.settle(*map(delivered, due))
 
         pairs = zip(own_due, reversed(others), strict=True)
-        answers = await _each(settle(pair) for pair in pairs)
+        answers = await _all_at_once(settle(pair) for pair in pairs)
         assert answers == [[True, True]] * 30
         for endpoint in (scene.endpoint, second):
             row = await scene.row(endpoint)
@@ -138,8 +144,10 @@ class ConcurrentContract(Topic):
         messages = [await scene.add() for _ in range(20)]
         due = await scene.due()
         settled, cancelled = await asyncio.gather(
-            _each(scene.settle(delivered(delivery)) for delivery in due),
-            _each(other.cancel(scene.application.id, message.id, now=NOON) for message in messages),
+            _all_at_once(scene.settle(delivered(delivery)) for delivery in due),
+            _all_at_once(
+                other.cancel(scene.application.id, message.id, now=NOON) for message in messages
+            ),
         )
         for message, (was_settled,), ended in zip(messages, settled, cancelled, strict=True):
             assert was_settled != bool(ended)
@@ -163,12 +171,14 @@ class ConcurrentContract(Topic):
     async def test_of_concurrent_readers_one_gets_a_wake_up(self, scene: Scene) -> None:
         for _ in range(10):
             await scene.store.put(scene.endpoint)
-            answers = await _each(scene.store.woken(scene.leases) for _ in range(5))
+            answers = await _all_at_once(scene.store.woken(scene.leases) for _ in range(5))
             assert sorted(answers) == [[], [], [], [], [scene.lane]]
 
     async def test_of_concurrent_workers_one_gets_a_shard(self, store: Store) -> None:
         workers = [f"worker-{number}" for number in range(8)]
-        taken = await _each(store.lease(worker, most=20, length=LEASE_LENGTH) for worker in workers)
+        taken = await _all_at_once(
+            store.lease(worker, most=20, length=LEASE_LENGTH) for worker in workers
+        )
         shards = [lease.shard for leases in taken for lease in leases]
         assert sorted(shards) == list(range(SHARDS))
         assert max(map(len, taken)) <= 20
@@ -187,7 +197,7 @@ class ConcurrentContract(Topic):
             return lambda now: replace(now, metadata={**now.metadata, str(number): "done"})
 
         application_id, stores = scene.application.id, (scene.store, other)
-        await _each(
+        await _all_at_once(
             stores[number % 2].change(
                 Applications(scene.application.environment), application_id, noted(number)
             )
@@ -208,9 +218,9 @@ class ConcurrentContract(Topic):
             lane=scene.lane, epoch=scene.lease.epoch, at=NOON + 1, standing=Standing.PARKED
         )
         await asyncio.gather(
-            _each(
+            _all_at_once(
                 store.change(Endpoints(scene.application.id), scene.endpoint.id, noted(number))
-                for store, number in _shared(scene, other, range(20))
+                for store, number in _taking_turns(scene, other, range(20))
             ),
             scene.settle(changes=[parking]),
         )
@@ -241,7 +251,7 @@ class ConcurrentContract(Topic):
         answers = await asyncio.gather(
             *(
                 store.delete(Endpoints(application), endpoint, now=NOON + number)
-                for store, number in _shared(scene, other, range(6))
+                for store, number in _taking_turns(scene, other, range(6))
             ),
             return_exceptions=True,
         )
@@ -254,7 +264,7 @@ class ConcurrentContract(Topic):
     ) -> None:
         saved, _ = await asyncio.gather(
             other.put(an_endpoint(scene.application)),
-            _each(scene.add() for _ in range(10)),
+            _all_at_once(scene.add() for _ in range(10)),
         )
         last = await scene.add()
         due = await scene.due(lane=saved.lane)
@@ -267,19 +277,21 @@ class ConcurrentContract(Topic):
         await scene.store.add([new_message(scene.application) for _ in range(20)])
         due = await scene.due()
         await asyncio.gather(
-            _each(other.add([new_message(scene.application)]) for _ in range(20)),
-            _each(scene.settle(delivered(delivery)) for delivery in due[:10]),
-            _each(scene.settle(put_back(delivery)) for delivery in due[10:]),
+            _all_at_once(other.add([new_message(scene.application)]) for _ in range(20)),
+            _all_at_once(scene.settle(delivered(delivery)) for delivery in due[:10]),
+            _all_at_once(scene.settle(put_back(delivery)) for delivery in due[10:]),
         )
         row = await scene.row()
         assert (row.added, row.ended) == (40, 10)
 
 
-def _shared(scene: Scene, other: Store, values: Iterable[Answer]) -> Iterable[tuple[Store, Answer]]:
+def _taking_turns(
+    scene: Scene, other: Store, values: Iterable[Answer]
+) -> Iterable[tuple[Store, Answer]]:
     """Pair each value with one of the two stores, which take turns."""
     return ((scene.store if index % 2 else other, value) for index, value in enumerate(values))
 
 
-async def _each(calls: Iterable[Coroutine[None, None, Answer]]) -> list[Answer]:
+async def _all_at_once(calls: Iterable[Coroutine[None, None, Answer]]) -> list[Answer]:
     """Return the answers of calls that all start at once."""
     return await asyncio.gather(*calls)

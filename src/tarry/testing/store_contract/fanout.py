@@ -26,15 +26,21 @@ class FanoutContract(Topic):
     async def test_endpoints_choose_by_event_type(self, scene: Scene) -> None:
         paid = await scene.add_endpoint(event_types=("invoice.paid", "invoice.void"))
         without_types = await scene.add_endpoint(event_types=())
-        assert await _takers(scene, event_type="invoice.paid") == [scene.endpoint.id, paid.id]
-        assert await _takers(scene, event_type="invoice") == [scene.endpoint.id]
+        assert await _receiving_endpoints(scene, event_type="invoice.paid") == [
+            scene.endpoint.id,
+            paid.id,
+        ]
+        assert await _receiving_endpoints(scene, event_type="invoice") == [scene.endpoint.id]
         assert (await scene.row(without_types)).added == 0
 
     async def test_endpoints_choose_by_channel(self, scene: Scene) -> None:
         european = await scene.add_endpoint(channels=("eu", "uk"))
-        assert await _takers(scene, channels=("us", "uk")) == [scene.endpoint.id, european.id]
-        assert await _takers(scene, channels=("us",)) == [scene.endpoint.id]
-        assert await _takers(scene, channels=()) == [scene.endpoint.id]
+        assert await _receiving_endpoints(scene, channels=("us", "uk")) == [
+            scene.endpoint.id,
+            european.id,
+        ]
+        assert await _receiving_endpoints(scene, channels=("us",)) == [scene.endpoint.id]
+        assert await _receiving_endpoints(scene, channels=()) == [scene.endpoint.id]
 
     async def test_a_message_may_be_for_one_endpoint_only(self, scene: Scene) -> None:
         picky = await scene.add_endpoint(event_types=("invoice.void",), channels=("eu",))
@@ -100,7 +106,7 @@ class FanoutContract(Topic):
         ]
 
 
-async def _takers(scene: Scene, **values: object) -> list[str]:
+async def _receiving_endpoints(scene: Scene, **values: object) -> list[str]:
     """Return the ids of the endpoints that get such a message."""
     message = await scene.add(**values)
     return [receiver.id for receiver, _ in await scene.store.read(AllDeliveriesOf(message.id))]

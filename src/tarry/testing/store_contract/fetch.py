@@ -68,7 +68,7 @@ class FetchContract(Topic):
     async def test_waiting_deliveries_are_fetched_by_due_time_once_they_are_due(
         self, scene: Scene
     ) -> None:
-        await _waiting(scene, NOON + 3, NOON + 1, NOON + 2, NOON + 1)
+        await _add_waiting(scene, NOON + 3, NOON + 1, NOON + 2, NOON + 1)
         assert _seqs(await scene.due(Stream.WAITING, now=NOON)) == []
         assert _seqs(await scene.due(Stream.WAITING, now=NOON + 1)) == [2, 4]
         assert _seqs(await scene.due(Stream.WAITING, now=NOON + 9)) == [2, 4, 3, 1]
@@ -77,7 +77,7 @@ class FetchContract(Topic):
     async def test_waiting_deliveries_are_fetched_after_the_last_one_read(
         self, scene: Scene
     ) -> None:
-        await _waiting(scene, NOON + 3, NOON + 1, NOON + 2, NOON + 1)
+        await _add_waiting(scene, NOON + 3, NOON + 1, NOON + 2, NOON + 1)
         behind = {"now": NOON + 9, "due_after": NOON + 1, "after": 2}
         assert _seqs(await scene.due(Stream.WAITING, **behind)) == [4, 3, 1]
         behind["after"] = 4
@@ -85,7 +85,7 @@ class FetchContract(Topic):
         assert _seqs(await scene.due(Stream.EARLY, **behind)) == [3, 1]
 
     async def test_the_waiting_stream_comes_with_the_next_due_time(self, scene: Scene) -> None:
-        await _waiting(scene, NOON + 3, NOON + 1)
+        await _add_waiting(scene, NOON + 3, NOON + 1)
         at = {when: await scene.fetch(Stream.WAITING, now=NOON + when) for when in (0, 1, 2, 3)}
         assert at[0].next_due_at == {scene.lane: NOON + 1}
         assert at[1].next_due_at == {scene.lane: NOON + 3}
@@ -95,7 +95,7 @@ class FetchContract(Topic):
         assert behind.next_due_at == {scene.lane: NOON + 1}
 
     async def test_other_streams_do_not_tell_the_next_due_time(self, scene: Scene) -> None:
-        await _waiting(scene, NOON + 3)
+        await _add_waiting(scene, NOON + 3)
         for stream in (Stream.READY, Stream.EARLY, Stream.RESEND):
             fetched = await scene.fetch(stream)
             assert fetched.next_due_at == {}
@@ -106,7 +106,7 @@ class FetchContract(Topic):
     ) -> None:
         await scene.add(deliver_at=NOON + 1)
         reasons = [Reason.BACKOFF, Reason.RETRY_AFTER, Reason.LANE_OPEN]
-        await _waiting(scene, NOON + 4, NOON + 3, NOON + 2, reasons=reasons)
+        await _add_waiting(scene, NOON + 4, NOON + 3, NOON + 2, reasons=reasons)
         assert _seqs(await scene.due(Stream.EARLY, now=NOON)) == [4, 3, 2]
         assert _seqs(await scene.due(Stream.EARLY, now=NOON, limit=1)) == [4]
         assert [due.stream for due in await scene.due(Stream.EARLY)] == [Stream.EARLY] * 3
@@ -228,7 +228,7 @@ async def _version(scene: Scene, stream: Stream) -> int:
     return version
 
 
-async def _waiting(scene: Scene, *times: float, reasons: list[Reason] | None = None) -> None:
+async def _add_waiting(scene: Scene, *times: float, reasons: list[Reason] | None = None) -> None:
     """Add deliveries that wait until these times."""
     messages = [await scene.add() for _ in times]
     ready = {due.message: due for due in await scene.due()}

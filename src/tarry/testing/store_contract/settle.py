@@ -334,10 +334,10 @@ class SettleContract(Topic):
 
     async def test_parking_an_endpoint_opens_a_parking_once(self, scene: Scene) -> None:
         for at in (NOON, NOON + 5):
-            await _stand(scene, Standing.PARKED, at)
-        await _stand(scene, Standing.PAUSED, NOON + 6)
-        await _stand(scene, Standing.ENABLED, NOON + 7)
-        await _stand(scene, Standing.PARKED, NOON + 8)
+            await _change_standing(scene, Standing.PARKED, at)
+        await _change_standing(scene, Standing.PAUSED, NOON + 6)
+        await _change_standing(scene, Standing.ENABLED, NOON + 7)
+        await _change_standing(scene, Standing.PARKED, NOON + 8)
         endpoint = (await scene.row()).endpoint
         assert endpoint.standing is Standing.PARKED
         assert endpoint.parked == ((NOON, NOON + 6), (NOON + 8, None))
@@ -346,7 +346,7 @@ class SettleContract(Topic):
     async def test_an_old_copy_of_an_endpoint_forgets_no_parking(
         self, scene: Scene, standing: Standing
     ) -> None:
-        await _stand(scene, Standing.PARKED, NOON + 1)
+        await _change_standing(scene, Standing.PARKED, NOON + 1)
         old = replace(scene.endpoint, standing=standing, updated_at=NOON + 5, lane=0)
         saved = await scene.store.put(old)
         assert saved == (await scene.row()).endpoint
@@ -408,7 +408,7 @@ async def _end(scene: Scene, message: str, how: str) -> None:
         await store.expire(scene.lane, accepted_before=old, now=now, limit=10, lease=scene.lease)
 
 
-async def _stand(scene: Scene, standing: Standing, at: float) -> None:
+async def _change_standing(scene: Scene, standing: Standing, at: float) -> None:
     """Change the endpoint's standing as the lane's owner."""
     await scene.settle(
         changes=[Change(lane=scene.lane, epoch=scene.lease.epoch, at=at, standing=standing)]

@@ -30,13 +30,13 @@ class SweepContract(Topic):
     """Retention, in pieces."""
 
     async def test_data_without_a_retention_is_never_swept(self, scene: Scene) -> None:
-        message = await _old(scene, key="k")
+        message = await _add_delivered(scene, key="k")
         assert await _sweep(scene, Retention()) == 0
         assert await scene.store.get(Messages(scene.application.id), message.id) == message
 
     async def test_old_payloads_are_swept_and_their_messages_stay(self, scene: Scene) -> None:
-        old = await _old(scene, event_id="evt-1")
-        new = await _old(scene, accepted_at=NOON)
+        old = await _add_delivered(scene, event_id="evt-1")
+        new = await _add_delivered(scene, accepted_at=NOON)
         assert await _sweep(scene, PAYLOADS) > 0
         stored = await scene.store.get(Messages(scene.application.id), "evt-1")
         assert (stored.id, stored.payload) == (old.id, None)
@@ -45,9 +45,9 @@ class SweepContract(Topic):
         assert await _sweep(scene, PAYLOADS) == 0
 
     async def test_a_payload_is_swept_after_its_own_retention(self, scene: Scene) -> None:
-        short = [await _old(scene, payload_until=NOON - at) for at in (2, 1)]
-        long = await _old(scene, payload_until=NOON)
-        other = await _old(scene)
+        short = [await _add_delivered(scene, payload_until=NOON - at) for at in (2, 1)]
+        long = await _add_delivered(scene, payload_until=NOON)
+        other = await _add_delivered(scene)
         await scene.add(accepted_at=NOON - 9, payload_until=NOON - 3)
         assert await _sweep(scene, Retention(expired_before=NOON)) == 2
         payloads = {message.id: message.payload for message in await scene.messages()}
@@ -59,8 +59,8 @@ class SweepContract(Topic):
         assert await _sweep(scene, Retention(expired_before=NOON)) == 0
 
     async def test_old_messages_go_with_everything(self, scene: Scene) -> None:
-        old = await _old(scene, event_id="evt-1", key="k", fingerprint=b"one")
-        new = await _old(scene, accepted_at=NOON)
+        old = await _add_delivered(scene, event_id="evt-1", key="k", fingerprint=b"one")
+        new = await _add_delivered(scene, accepted_at=NOON)
         before = await scene.row()
         assert await _sweep(scene, MESSAGES) > 0
         for known_as in (old.id, "evt-1"):
@@ -80,7 +80,7 @@ class SweepContract(Topic):
         self, scene: Scene, retention: Retention
     ) -> None:
         await scene.add_endpoint()
-        message = await _old(scene)
+        message = await _add_delivered(scene)
         assert await _sweep(scene, retention) == 0
         assert await scene.store.get(Messages(scene.application.id), message.id) == message
 
@@ -88,7 +88,7 @@ class SweepContract(Topic):
     async def test_messages_with_requested_resends_are_not_swept(
         self, scene: Scene, retention: Retention
     ) -> None:
-        message = await _old(scene)
+        message = await _add_delivered(scene)
         late = await scene.add_endpoint()
         await scene.store.resend(late, message.id, resend="r1")
         assert await _sweep(scene, retention) == 0
@@ -104,8 +104,8 @@ class SweepContract(Topic):
         assert await scene.messages(application) == []
 
     async def test_old_keys_are_forgotten(self, scene: Scene) -> None:
-        old = await _old(scene, key="k1")
-        new = await _old(scene, key="k2", accepted_at=NOON)
+        old = await _add_delivered(scene, key="k1")
+        new = await _add_delivered(scene, key="k2", accepted_at=NOON)
         assert await _sweep(scene, KEYS) == 1
         assert await _sweep(scene, KEYS) == 0
         again = [new_message(scene.application, key=key) for key in ("k1", "k2")]
@@ -182,7 +182,9 @@ class SweepContract(Topic):
         assert (await scene.delivery(newer)).state is State.READY
 
 
-async def _old(scene: Scene, *, accepted_at: float = NOON - 1, **values: object) -> Message:
+async def _add_delivered(
+    scene: Scene, *, accepted_at: float = NOON - 1, **values: object
+) -> Message:
     """Add a message that the endpoint has received."""
     message = await scene.add(accepted_at=accepted_at, **values)
     await scene.settle(*map(delivered, await scene.due()))

@@ -245,7 +245,7 @@ class TasksContract(Topic):
         self, scene: Scene, work: Work
     ) -> None:
         messages = [await scene.add() for _ in range(7)]
-        task = await _prepared(scene, work)
+        task = await _add_task_for_all(scene, work)
         done = []
         for _ in range(20):
             task = await scene.store.advance(task, now=NOON + 50, limit=3, lease=scene.lease)
@@ -296,7 +296,7 @@ class TasksContract(Topic):
         self, scene: Scene, later: Later, work: Work
     ) -> None:
         await scene.add()
-        task = await _prepared(scene, work)
+        task = await _add_task_for_all(scene, work)
         before = await scene.store.counts(task.lane)
         await later(LEASE_LENGTH + 1)
         await scene.store.lease("worker-2", most=len(scene.leases), length=LEASE_LENGTH)
@@ -334,7 +334,7 @@ async def _finish(scene: Scene, task: Task) -> Task:
     raise AssertionError(f"the task does not finish: {task}")
 
 
-async def _prepared(scene: Scene, work: Work) -> Task:
+async def _add_task_for_all(scene: Scene, work: Work) -> Task:
     """Save a task that has all messages to process, and return it."""
     endpoint = scene.endpoint
     if work is Work.RECOVER:

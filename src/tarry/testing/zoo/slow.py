@@ -8,7 +8,7 @@ SLOW = Family()
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 600\r\n\r\n"
 
 
-async def _never(line: Line) -> None:
+async def _fail_if_accepted(line: Line) -> None:
     """Fail: a connection that is never accepted does not get this far."""
     raise AssertionError(line)
 
@@ -18,7 +18,7 @@ SLOW.put(
         name="hang-before-accept",
         does="accepts no connection, because its accept queue is full",
         endings=frozenset({Kind.TIMEOUT}),
-        play=_never,
+        play=_fail_if_accepted,
         unheard=True,
         unaccepted=True,
     )

@@ -167,7 +167,7 @@ _add_break(
 )
 
 
-async def _slow(line: Line) -> None:
+async def _answer_slowly(line: Line) -> None:
     await line.trickle(OK + b"content-length: 6\r\n\r\nsecret")
 
 
@@ -181,7 +181,7 @@ TLS.put(
         name="tls-slow-head",
         does="sends the head a byte a second, in a record each",
         endings=frozenset({Kind.TIMEOUT}),
-        play=_slow,
+        play=_answer_slowly,
         scheme="https",
         certificate=Certificate.GOOD,
     )

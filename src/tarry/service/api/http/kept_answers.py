@@ -29,7 +29,7 @@ class KeptAnswers:
         limits = (
             {"": MOST_OF_ALL} if owner is None else {"": MOST_OF_ALL, owner: MOST_OF_APPLICATION}
         )
-        kept = {name: self._left(name, now, most) + size for name, most in limits.items()}
+        kept = {name: self._bytes_counted(name, now, most) + size for name, most in limits.items()}
         if size > MOST_ANSWER or any(kept[name] > most for name, most in limits.items()):
             return False
         for name, count in kept.items():
@@ -39,7 +39,7 @@ class KeptAnswers:
             self._kept = {name: self._kept[name] for name in largest[: MOST_OWNERS // 2]}
         return True
 
-    def _left(self, owner: str, now: float, most: int) -> float:
+    def _bytes_counted(self, owner: str, now: float, most: int) -> float:
         """Return how many bytes still count: they fade evenly, all within `KEPT_FOR` seconds."""
         count, at = self._kept.get(owner, (0.0, now))
         return max(0.0, count - (now - at) * most / KEPT_FOR)

@@ -35,13 +35,13 @@ class PublicAddress(Struct, frozen=True, kw_only=True):
         if self.url is not None:
             return self.url
         host = _host(headers.get(b"host"))
-        if self._trusts(peer):
+        if self._is_from_proxy(peer):
             host = _host(headers.get(b"x-forwarded-host")) or host
-            if _last(headers.get(b"x-forwarded-proto")) == "https":
+            if _last_value(headers.get(b"x-forwarded-proto")) == "https":
                 scheme = "https"
         return f"{scheme}://{host}" if host else ""
 
-    def _trusts(self, peer: str) -> bool:
+    def _is_from_proxy(self, peer: str) -> bool:
         """Return whether the connection comes from a trusted proxy."""
         if not self.proxies:
             return False
@@ -54,7 +54,7 @@ class PublicAddress(Struct, frozen=True, kw_only=True):
         return any(address in network for network in self.proxies)
 
 
-def _last(value: bytes | None) -> str:
+def _last_value(value: bytes | None) -> str:
     """Return the last of a header's values: the trusted proxy wrote it, others may be the client's.
 
     The server that keeps the last of several headers with one name does the same.
@@ -64,7 +64,7 @@ def _last(value: bytes | None) -> str:
 
 def _host(value: bytes | None) -> str:
     """Return the host and port of a header, empty if they are not valid."""
-    host = _last(value)
+    host = _last_value(value)
     return host if _HOST.fullmatch(host) else ""
 
 

@@ -104,10 +104,12 @@ def _entry(method: str, path: str, operation: Json, document: Json) -> str:
 
 def _table(parameters: list[Json]) -> str:
     """Return the HTML of a table of parameters."""
-    return f"<table><tr><th>Name<th>In<th>What<th>{''.join(map(_row, parameters))}</table>"
+    return (
+        f"<table><tr><th>Name<th>In<th>What<th>{''.join(map(_parameter_row, parameters))}</table>"
+    )
 
 
-def _row(parameter: Json) -> str:
+def _parameter_row(parameter: Json) -> str:
     """Return the row of a parameter in the table of an operation."""
     needed = ' class="needed"' if parameter["required"] else ""
     name, kind = escape(parameter["name"]), escape(_kind(parameter["schema"]))

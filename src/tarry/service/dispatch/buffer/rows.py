@@ -122,25 +122,25 @@ class Moments(Struct, frozen=True):
 
     def first(self) -> tuple[Due, "Moments"]:
         """Return the first row, and the moments without it."""
-        return self.waiting[0][2], _shared(self.waiting[1:], self.known)
+        return self.waiting[0][2], _moments_of(self.waiting[1:], self.known)
 
     def forget(self) -> "Moments":
         """Return the moments without rows, since others may have changed them."""
         # With this many, most moments belong to rows that do not exist any more.
         old = {} if len(self.known) > MOST_MOMENTS else self.known
         only_here = {(seq, row.message): at for at, seq, row in self.waiting if row.due_at is None}
-        return _shared((), {**old, **only_here})
+        return _moments_of((), {**old, **only_here})
 
     def recall(self, rows: Collection[tuple[int, str]]) -> "Moments":
         """Return the moments without the known ones of rows that were read again."""
         known = {row: at for row, at in self.known.items() if row not in rows}
-        return _shared(self.waiting, known)
+        return _moments_of(self.waiting, known)
 
 
 NO_MOMENTS = Moments((), {})
 
 
-def _shared(waiting: TimedRows, known: Mapping[tuple[int, str], float]) -> Moments:
+def _moments_of(waiting: TimedRows, known: Mapping[tuple[int, str], float]) -> Moments:
     return Moments(waiting, known) if waiting or known else NO_MOMENTS
 
 

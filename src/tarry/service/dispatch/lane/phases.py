@@ -44,12 +44,12 @@ def _gate_moved(lane: Lane, now: float, *, failed: bool = True) -> None:
         lane.gates.use_shared_gate()
         gate.close()
     lane.save(now)
-    _enter(lane, lane.gates.phase, now, failed=failed)
+    _enter_phase(lane, lane.gates.phase, now, failed=failed)
     if gate.phase is Phase.PACED:
         lane.work.tick(lane)
 
 
-def _enter(lane: Lane, phase: Phase, now: float, *, failed: bool = True) -> None:
+def _enter_phase(lane: Lane, phase: Phase, now: float, *, failed: bool = True) -> None:
     """Enter a phase of the gate that the lane uses."""
     lane.blame.phase_changed(phase, failed=failed)
     refund(lane, now)
@@ -66,13 +66,13 @@ def _enter(lane: Lane, phase: Phase, now: float, *, failed: bool = True) -> None
 def share_gate(lane: Lane, now: float) -> None:
     """Use the gate of the origin, which is in trouble."""
     lane.join_origin(now)
-    _enter(lane, lane.gates.shared.phase, now)
+    _enter_phase(lane, lane.gates.shared.phase, now)
 
 
 def origin_changed(lane: Lane, phase: Phase, now: float) -> None:
     """React to a new phase of the origin's gate."""
     if not lane.gates.uses_own_gate:
-        _enter(lane, phase, now)
+        _enter_phase(lane, phase, now)
     elif phase is Phase.OPEN:  # the origin is in trouble again: the lane shares its gate
         share_gate(lane, now)
     else:
@@ -116,7 +116,7 @@ def release(lane: Lane, now: float) -> None:
         return
     pace_backlog(lane, now)
     if lane.gates.own.phase is Phase.CLOSED:
-        _enter(lane, Phase.CLOSED, now)
+        _enter_phase(lane, Phase.CLOSED, now)
 
 
 def pace_backlog(lane: Lane, now: float) -> None:

@@ -205,7 +205,7 @@ def _end_without_payload(lane: Lane, due: Due, now: float) -> None:
         ruling = Ruling(State.FAILED, Reason.EXPUNGED, due.attempts)
         lane.finish(due, settlement(due, ruling, None, epoch=lane.epoch, now=now))
         return
-    pending = _pending(lane, due, lane.gates.own, 0, now)
+    pending = _pending_attempt(lane, due, lane.gates.own, 0, now)
     answer = Answer(0.0, detail=Reason.EXPUNGED)
     judgement = Judgement(Verdict.UNFIT, Kind.REFUSED)
     attempt = lane.context.id(ids.ATTEMPT, now)
@@ -223,7 +223,7 @@ def _start_attempt(lane: Lane, due: Due, payload: bytes, gate: Gate, now: float)
     epoch = gate.sent(now, max(1, whole.waiting()) if probe else 1)
     lane.allowance.sent(now)
     lane.tenant_rate.sent(now)
-    pending = _pending(lane, due, gate, epoch, now)
+    pending = _pending_attempt(lane, due, gate, epoch, now)
     if config.target is None:
         context.later(0.0, lambda: pending.done(config.refused))
         return
@@ -246,6 +246,6 @@ def _start_attempt(lane: Lane, due: Due, payload: bytes, gate: Gate, now: float)
     hit("send.begun")
 
 
-def _pending(lane: Lane, due: Due, gate: Gate, epoch: int, now: float) -> PendingAttempt:
+def _pending_attempt(lane: Lane, due: Due, gate: Gate, epoch: int, now: float) -> PendingAttempt:
     origin = lane.gates.group.gate_level
     return PendingAttempt(lane, due, gate, origin, epoch, now, lane.config, lane.endpoint.url)

@@ -85,7 +85,7 @@ class Gate:
         age = now - self.pace.down_since
         if self.phase is OPEN and age >= RULE.span:
             latest = now + max(SHORTEST, probe.latest(age, waiting=1))
-            self._become(self.pace.replace(probe_at=min(self.pace.probe_at, latest)))
+            self._set_pace(self.pace.replace(probe_at=min(self.pace.probe_at, latest)))
 
     def free_at(self, now: float, most: int) -> float:
         """Return when the next send may go; infinity while an answer must come first."""
@@ -190,7 +190,7 @@ class Gate:
         self._forget_answers()
         # A paced gate waits for the last answer: a delivery that fails is sent again at its pace.
         left = waiting or (self.in_flight if self.phase is PACED else 0)
-        self._become(step(self.rule, self.pace, seen, now=now, waiting=left, draw=self._draw))
+        self._set_pace(step(self.rule, self.pace, seen, now=now, waiting=left, draw=self._draw))
 
     def _forget_answers(self) -> None:
         """Start to count answers from zero: they were evaluated, or are about an earlier time."""
@@ -205,7 +205,7 @@ class Gate:
         sooner = self.pace.probe_at - now
         if self.phase is not OPEN or sooner <= 0:
             return 0.0
-        self._become(self.pace.replace(probe_at=now))
+        self._set_pace(self.pace.replace(probe_at=now))
         return sooner
 
     def allow_extra_probe(self, now: float) -> float:
@@ -216,7 +216,7 @@ class Gate:
     def delay(self, longer: float) -> None:
         """Let the next probe go this many seconds later."""
         if longer > 0:
-            self._become(self.pace.replace(probe_at=self.pace.probe_at + longer))
+            self._set_pace(self.pace.replace(probe_at=self.pace.probe_at + longer))
 
     def open(
         self,
@@ -233,12 +233,12 @@ class Gate:
         if capacity is not None:
             self.pace = self.pace.replace(capacity=capacity)
         pace = opened(self.rule, self.pace, now=now, waiting=waiting, draw=self._draw())
-        self._become(pace if since is None else pace.replace(down_since=since))
+        self._set_pace(pace if since is None else pace.replace(down_since=since))
         self._reported_phase = self.phase
 
     def follow(self, other: Pace) -> None:
         """Take over the outage and the next probe from a process that probes the same endpoint."""
-        self._become(
+        self._set_pace(
             self.pace.replace(
                 probe_at=other.probe_at,
                 probes=other.probes,
@@ -262,7 +262,7 @@ class Gate:
 
     def scale(self, factor: float) -> None:
         """Multiply the pace and its estimate of the capacity."""
-        self._become(scaled(self.pace, factor))
+        self._set_pace(scaled(self.pace, factor))
 
     def take_over_failures(self, failures: int) -> None:
         """Set the number of failures in a row from before this worker loaded the lane."""
@@ -290,13 +290,13 @@ class Gate:
             self._step(max(self._passed_at, self._failed_at), 1)
         if self.phase is CLOSED:
             self.take_over_failures(failures)
-            self._become(ramped(self.rule, self.pace, now=now))
+            self._set_pace(ramped(self.rule, self.pace, now=now))
             self._reported_phase = self.phase
 
     def slow_down(self, epoch: int, asked: float, now: float) -> None:
         """Go slower: the answer to an attempt at the pace of this epoch asked for a pause."""
         if self.phase is PACED and epoch == self.pace.epoch:
-            self._become(throttled(self.rule, self.pace, asked, now=now))
+            self._set_pace(throttled(self.rule, self.pace, asked, now=now))
 
     def hold(self, until: float) -> None:
         """Remember that the endpoint asked to receive nothing until then."""
@@ -306,7 +306,7 @@ class Gate:
         """Close the gate: another gate has the pace now. Keep what it learned, or `forget` it."""
         self._forget_answers()
         kept = Pace() if forget else self.pace
-        self._become(
+        self._set_pace(
             Pace(
                 capacity=kept.capacity,
                 baseline=kept.baseline,
@@ -319,7 +319,7 @@ class Gate:
         )
         self._reported_phase = self.phase
 
-    def _become(self, pace: Pace) -> None:
+    def _set_pace(self, pace: Pace) -> None:
         if pace.phase is OPEN and pace.flow.slices:
             # Probes do not need these windows: they take a kilobyte, and start empty at the ramp.
             pace = pace.replace(answered=_NO_RESULTS, flow=_NO_RESULTS)

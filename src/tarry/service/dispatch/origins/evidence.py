@@ -66,9 +66,9 @@ class Failures(Struct, frozen=True):
         return Failures(
             self.count + 1,
             self.unreachable + 1 if unreachable else 0,
-            _with(self.lanes, lane),
-            _with(self.applications, application),
-            _NO_APPLICATIONS if unreachable else _with(self.answered, application),
+            _with_item(self.lanes, lane),
+            _with_item(self.applications, application),
+            _NO_APPLICATIONS if unreachable else _with_item(self.answered, application),
             min(self.since, now),
         )
 
@@ -88,7 +88,7 @@ class Failures(Struct, frozen=True):
         return Failures(since=self.since)
 
 
-def _with(kept: frozenset[Item], item: Item) -> frozenset[Item]:
+def _with_item(kept: frozenset[Item], item: Item) -> frozenset[Item]:
     """Return the set with one more item, unless it holds `SEVERAL` already."""
     return kept if len(kept) >= SEVERAL else kept | {item}
 

@@ -69,7 +69,7 @@ class RecordExchange:
                 self._set_timer(every)
             if wholes and is_due:
                 self._looked_at = now
-                await self._look(wholes)
+                await self._read_records(wholes)
 
     def _set_timer(self, seconds: float) -> None:
         if self._timer is not None:
@@ -112,7 +112,7 @@ class RecordExchange:
         elif record.written(text):
             whole.serve()
 
-    async def _look(self, wholes: list[Origin]) -> None:
+    async def _read_records(self, wholes: list[Origin]) -> None:
         records = await self._store.origins([whole.name for whole in wholes])
         now = self._context.now()
         for whole, text in zip(wholes, records, strict=True):

@@ -72,7 +72,7 @@ class LaneBlame:
     def succeeded(self, due: Due, sent_at: float) -> None:
         """Remember that the endpoint works: it answered an attempt of that time."""
         self.refusals = self.failures = 0
-        self._tries = accept(self._tries, self._of(due), self._accepted)
+        self._tries = accept(self._tries, self._delivery_facts(due), self._accepted)
         self._accepted = max(self._accepted, sent_at)
         if self._types.get(due.event_type) is not ACCEPTED_TYPE:
             self._learn_type(due.event_type, ACCEPTED_TYPE)
@@ -97,8 +97,8 @@ class LaneBlame:
             known = self._types.get(due.event_type, UNSEEN)
             self._learn_type(due.event_type, known.fail(now, enough=RULE.failures))
         attempt = FailedAttempt(_TROUBLES[verdict], due.event_type, phase, now, shared=shared)
-        delivery = self._of(due)
-        lane = learn(self._facts(accepted_at, in_a_row), delivery, attempt)
+        delivery = self._delivery_facts(due)
+        lane = learn(self._lane_facts(accepted_at, in_a_row), delivery, attempt)
         result = blame(RULE, lane, delivery, attempt)
         self.refusals = lane.refusals
         self.failures += result.counts is not None
@@ -110,7 +110,7 @@ class LaneBlame:
     ) -> Whose:
         """Return whose failure it is, by the phase of the gate that the lane uses now."""
         attempt = FailedAttempt(_TROUBLES[verdict], due.event_type, phase, now)
-        return blame(RULE, self._facts(accepted_at), self._of(due), attempt).whose
+        return blame(RULE, self._lane_facts(accepted_at), self._delivery_facts(due), attempt).whose
 
     def ignores(self, due: Due, *, accepted_at: float, now: float) -> bool:
         """Return whether a failure of this delivery would say nothing about the endpoint."""
@@ -118,15 +118,18 @@ class LaneBlame:
         if not type_fails and due.seq not in self._deliveries:
             return False
         attempt = FailedAttempt(Trouble.FAILED, due.event_type, Phase.CLOSED, now)
-        return blame(RULE, self._facts(accepted_at), self._of(due), attempt).counts is None
+        return (
+            blame(RULE, self._lane_facts(accepted_at), self._delivery_facts(due), attempt).counts
+            is None
+        )
 
     def slowed(self, due: Due) -> int:
         """Return how many failures of a delivery were put down to the lane's pace."""
-        return self._of(due).slowed
+        return self._delivery_facts(due).slowed
 
     def pause(self, due: Due) -> float | None:
         """Return how long a delivery waits that failed at the lane's pace; None if it did not."""
-        return self._of(due).pause
+        return self._delivery_facts(due).pause
 
     def remember(self, due: Due, verdict: Verdict, ruling: Ruling, now: float) -> None:
         """Remember what was ruled on a delivery, until it ends."""
@@ -136,7 +139,7 @@ class LaneBlame:
             return
         if due.seq not in self._deliveries and len(self._deliveries) >= DELIVERIES:
             return
-        facts = self._of(due)
+        facts = self._delivery_facts(due)
         if verdict is Verdict.REFUSED:
             facts = facts.refuse(now)
         if ruling.pause is not None:
@@ -195,7 +198,7 @@ class LaneBlame:
 
     # --- Facts ----------------------------------------------------------------------------------
 
-    def _facts(self, accepted_at: float, in_a_row: int = 0) -> LaneFacts:
+    def _lane_facts(self, accepted_at: float, in_a_row: int = 0) -> LaneFacts:
         return LaneFacts(
             accepted_sent_at=self._accepted,
             accepted_at=accepted_at,
@@ -205,7 +208,7 @@ class LaneBlame:
             tries=self._tries,
         )
 
-    def _of(self, due: Due) -> DeliveryFacts:
+    def _delivery_facts(self, due: Due) -> DeliveryFacts:
         deliveries = self._deliveries
         return deliveries.get(due.seq) or (CLEAN if len(deliveries) < DELIVERIES else _BEYOND)
 

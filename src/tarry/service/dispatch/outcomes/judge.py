@@ -217,18 +217,18 @@ def rule(  # noqa: PLR0913  a delivery, an answer, with the time and the draw as
     if verdict is Verdict.HELD:
         return _throttled(due, judgement, fault, draw)
     if whose is Whose.ENDPOINT:
-        return _kept(due, Reason.LANE_OPEN, "kept until the endpoint is back")
+        return _kept_ready(due, Reason.LANE_OPEN, "kept until the endpoint is back")
     if whose is Whose.PACE:
         pause, _ = SLOWED_RETRIES.wait(fault.slowed + 1, None, draw)
-        return _kept(due, Reason.PACE, "kept while the endpoint recovers", pause)
+        return _kept_ready(due, Reason.PACE, "kept while the endpoint recovers", pause)
     if whose is Whose.MESSAGE and verdict is Verdict.REFUSED:
         return Ruling(
             State.FAILED, Reason.REFUSED, due.attempts + 1, decision="refused permanently"
         )
-    return _own(due, judgement, policy, started_at=started_at, now=now, draw=draw)
+    return _own_failure(due, judgement, policy, started_at=started_at, now=now, draw=draw)
 
 
-def _kept(due: Due, reason: Reason, decision: str, pause: float | None = None) -> Ruling:
+def _kept_ready(due: Due, reason: Reason, decision: str, pause: float | None = None) -> Ruling:
     return Ruling(
         State.READY,
         reason,
@@ -244,15 +244,17 @@ def _throttled(due: Due, judgement: Judgement, fault: Fault, draw: float) -> Rul
     """Keep a delivery that was throttled; its lane is held if the endpoint asked for a wait."""
     if not judgement.asked:  # the lane is not held, but this delivery must not be retried at once
         pause, _ = SLOWED_RETRIES.wait(fault.slowed + 1, None, draw)
-        return _kept(due, Reason.PACE, "kept because the endpoint got too many requests", pause)
-    held = _kept(due, Reason.RETRY_AFTER, "kept because the endpoint asked to wait")
+        return _kept_ready(
+            due, Reason.PACE, "kept because the endpoint got too many requests", pause
+        )
+    held = _kept_ready(due, Reason.RETRY_AFTER, "kept because the endpoint asked to wait")
     if fault.phase is not Phase.CLOSED:
         return held
     # The lane knows its hold. The delivery carries it too, so that `explain` can name the time.
     return replace(held, state=State.WAITING, due_at=judgement.held_until)
 
 
-def _own(  # noqa: PLR0913  as above
+def _own_failure(  # noqa: PLR0913  as above
     due: Due,
     judgement: Judgement,
     policy: Policy,

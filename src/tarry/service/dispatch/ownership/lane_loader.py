@@ -146,7 +146,7 @@ class LaneLoader:
             return
         lane = shard.lanes.get(row.lane)
         if lane is not None:
-            self._change(lane, row, lane_config)
+            self._apply_changes(lane, row, lane_config)
         elif shard.held.is_leaving:
             return
         else:
@@ -170,7 +170,7 @@ class LaneLoader:
         group.join(lane)
         return lane
 
-    def _change(self, lane: Lane, row: LaneRow, lane_config: LaneConfig) -> None:
+    def _apply_changes(self, lane: Lane, row: LaneRow, lane_config: LaneConfig) -> None:
         """Apply the changes of an endpoint to its lane, which is in memory."""
         now = self._context.now()
         was_enabled = lane.endpoint.standing is Standing.ENABLED
@@ -265,7 +265,7 @@ async def read_rows_once(store: Queue, context: Context, work: Work[Lane]) -> No
         for lane in current
         if lane.backlog.buffer.rewinds == rewinds[lane] and not lane.has_left
     }
-    _hand_out(steady, wants, fetched, cut=_size(fetched) + LARGEST >= most)
+    _hand_out(steady, wants, fetched, cut=_payload_bytes(fetched) + LARGEST >= most)
     for lane in current:
         lane.pump()
 
@@ -306,5 +306,5 @@ def _hand_out(
         lanes[want.lane].backlog.buffer.take(want, wanted, cut=cut, fetched=fetched)
 
 
-def _size(fetched: Fetched) -> int:
+def _payload_bytes(fetched: Fetched) -> int:
     return sum(len(row.payload or b"") for row in fetched.due)

@@ -70,7 +70,7 @@ class Part(Struct, frozen=True):
     def simpler_forms(self) -> "Iterator[Part]":
         """Yield simpler forms of a refused settlement or change, the most complete first."""
         for lane, due, settlement in self.finished:
-            for form in _forms(settlement):
+            for form in _reduced_forms(settlement):
                 yield Part(((lane, due, form),))
         for lane, change in self.changes:
             if change.notices:
@@ -85,7 +85,7 @@ class Part(Struct, frozen=True):
         return ", ".join(settled + changed)
 
 
-def _forms(settlement: Settlement | Resent) -> Iterator[Settlement | Resent]:
+def _reduced_forms(settlement: Settlement | Resent) -> Iterator[Settlement | Resent]:
     """Yield the same outcome with less and less of the attempt."""
     if settlement.attempt is None:
         return

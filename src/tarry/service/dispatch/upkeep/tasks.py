@@ -80,14 +80,14 @@ class TaskTrials:
     ) -> Task | None:
         """Return the task after `do`, or after it was given up; None if this try had no effect."""
         shard = self._shards.owned.get(shard_of(task.application))
-        after = None if shard is None else await self._tried(task, shard.lease, do)
+        after = None if shard is None else await self._try_step(task, shard.lease, do)
         if after is None or after == task:
             self._paused_until[task.tenant] = self._context.now() + PAUSE_AFTER_TRY
             return None
         self._failures.pop(task.id, None)
         return after
 
-    async def _tried(
+    async def _try_step(
         self, task: Task, lease: Lease, do: Callable[[Task, Lease], Awaitable[Task]]
     ) -> Task | None:
         try:

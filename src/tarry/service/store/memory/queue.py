@@ -171,7 +171,7 @@ class MemoryQueue:
                     lane.put(replace(delivery, tries=delivery.tries + 1))
                     self._save_attempt(settlement.attempt)
                 return False
-            lane.put(_settled(delivery, settlement))
+            lane.put(_with_new_state(delivery, settlement))
         if settlement.attempt is not None:
             self._save_attempt(settlement.attempt)
         return True
@@ -203,7 +203,7 @@ def ended(delivery: Delivery, state: State, reason: Reason, now: float) -> Deliv
     return replace(delivery, state=state, reason=reason, due_at=None, ended_at=now)
 
 
-def _settled(delivery: Delivery, settlement: Settlement) -> Delivery:
+def _with_new_state(delivery: Delivery, settlement: Settlement) -> Delivery:
     """Return the delivery with its new state."""
     return replace(
         delivery,

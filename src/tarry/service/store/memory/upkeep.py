@@ -21,7 +21,7 @@ class MemoryUpkeep:
         """Remove data past its retention; return the number of rows, 0 when there is no more."""
         ended = list(islice(self._ended(retention.messages_before), limit))
         swept = sum(self._forget(message) for message in ended)
-        for message in list(islice(self._unneeded(retention), limit)):
+        for message in list(islice(self._with_removable_payload(retention), limit)):
             self._data.messages[message.id] = replace(message, payload=None)
             swept += 1
         swept += self._forget_keys(retention.keys_before, limit)
@@ -48,7 +48,7 @@ class MemoryUpkeep:
             if message.accepted_at < accepted_before and self._data.has_ended(message):
                 yield message
 
-    def _unneeded(self, retention: Retention) -> Iterator[Message]:
+    def _with_removable_payload(self, retention: Retention) -> Iterator[Message]:
         """Return messages whose payload may be removed."""
 
         def earlier(at: float | None, before: float | None) -> bool:

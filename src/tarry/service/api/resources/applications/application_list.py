@@ -68,7 +68,9 @@ async def _filtered(call: Call, query: ApplicationQuery) -> Found[Application]:
             return Found(applications)
         in_order = applications[::-1] if part.back else applications
         passed += [
-            application for application in in_order if await _passes(call, query, application)
+            application
+            for application in in_order
+            if await _passes_filters(call, query, application)
         ]
         checked += len(applications)
         if len(applications) < part.limit or len(passed) >= part.limit:
@@ -78,7 +80,7 @@ async def _filtered(call: Call, query: ApplicationQuery) -> Found[Application]:
         part = replace(part, mark=in_order[-1].id)
 
 
-async def _passes(call: Call, query: ApplicationQuery, application: Application) -> bool:
+async def _passes_filters(call: Call, query: ApplicationQuery, application: Application) -> bool:
     """Return whether an application passes the filters; read only as many endpoints as needed."""
     is_empty, is_enabled, is_elsewhere = True, False, False
     async for endpoint in all_endpoints(call, application):

@@ -113,7 +113,7 @@ async def _page(call: Call, query: UndeliveredQuery, read: Read) -> Page[Undeliv
             if endpoint.id not in lanes:
                 lanes[endpoint.id] = await lane_of(call, endpoint)
             delivery_out = _undelivered_out(endpoint, delivery, *lanes[endpoint.id], now=call.now)
-            fits = _fits(query, delivery_out)
+            fits = _matches(query, delivery_out)
             shown += [delivery_out] if fits else []
             if _is_enough(query, lanes[endpoint.id][0], fits=fits):
                 after = delivery.lane, END_OF_LANE
@@ -141,7 +141,7 @@ def _is_enough(query: UndeliveredQuery, row: LaneRow, *, fits: bool) -> bool:
     return query.first_of_each if fits else query.state == "live" and row.waiting == 0
 
 
-def _fits(query: UndeliveredQuery, delivery_out: UndeliveredOut) -> bool:
+def _matches(query: UndeliveredQuery, delivery_out: UndeliveredOut) -> bool:
     """Return whether a delivery has the state and the reason that the query asks for."""
     has_state = (
         delivery_out.state in LIVE

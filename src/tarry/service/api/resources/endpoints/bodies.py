@@ -136,8 +136,8 @@ def whole(body: EndpointUpdate, stored: Standing = Standing.ENABLED) -> Endpoint
     fields: dict[str, object] = {
         "uid": body.uid,
         "description": body.description or "",
-        "event_types": _once(body.types),
-        "channels": _once(body.channels),
+        "event_types": _without_duplicates(body.types),
+        "channels": _without_duplicates(body.channels),
         "rate": None if rate is None else float(rate),
         "metadata": body.metadata or {},
         **_fields_of_tarry(body),
@@ -152,8 +152,8 @@ def part(body: EndpointPatch, stored: Standing) -> EndpointFields:
     fields: dict[str, object] = {
         "uid": body.uid,
         "description": body.description,
-        "event_types": _once(body.types),
-        "channels": _once(body.channels),
+        "event_types": _without_duplicates(body.types),
+        "channels": _without_duplicates(body.channels),
         "rate": float(rate) if isinstance(rate, int) else rate,
         "metadata": {} if body.metadata is None else body.metadata,
     }
@@ -187,7 +187,7 @@ def endpoint_out(endpoint: Endpoint) -> EndpointOut:
     )
 
 
-def _once(names: list[str] | UnsetType | None) -> tuple[str, ...] | UnsetType | None:
+def _without_duplicates(names: list[str] | UnsetType | None) -> tuple[str, ...] | UnsetType | None:
     """Remove duplicate names."""
     return tuple(dict.fromkeys(names)) if isinstance(names, list) else names
 

@@ -182,7 +182,7 @@ def _step_into(part: object, step: str, reference: str) -> object:
 
 def patterns_in(schema: object) -> Iterator[str]:
     """Yield the regular expressions in a schema, and all that look like some."""
-    for part in _parts(schema):
+    for part in _values_inside(schema):
         if not isinstance(part, dict):
             continue
         if isinstance(part.get("pattern"), str):
@@ -193,7 +193,7 @@ def patterns_in(schema: object) -> Iterator[str]:
 
 def count_values(payload: object) -> int:
     """Return the number of values in a payload, including the names of fields."""
-    return sum(1 + (len(part) if isinstance(part, dict) else 0) for part in _parts(payload))
+    return sum(1 + (len(part) if isinstance(part, dict) else 0) for part in _values_inside(payload))
 
 
 def count_alike(payload: object) -> int:
@@ -202,13 +202,13 @@ def count_alike(payload: object) -> int:
     The validator compares each of them with each where items have to be unique.
     """
     groups: dict[float | None, list[int | float]] = {}
-    for value in _parts(payload):
+    for value in _values_inside(payload):
         if isinstance(value, int | float) and abs(value) >= _EXACT:
             groups.setdefault(float(value) if abs(value) < _LARGEST else None, []).append(value)
     return sum(len(group) ** 2 for group in groups.values() if len(set(group)) > 1)
 
 
-def _parts(payload: object) -> Iterator[object]:
+def _values_inside(payload: object) -> Iterator[object]:
     """Yield a payload, its values, their values, and so on."""
     unread = [payload]
     while unread:

@@ -82,7 +82,9 @@ def newest(schemas: str) -> tuple[str, msgspec.Raw] | None:
     by_version = msgspec.json.decode(schemas, type=dict[str, msgspec.Raw])
     if not by_version:
         return None
-    version = max(by_version, key=lambda version: (version.isdecimal(), _number(version), version))
+    version = max(
+        by_version, key=lambda version: (version.isdecimal(), _version_number(version), version)
+    )
     return version, by_version[version]
 
 
@@ -215,5 +217,5 @@ def _refuse_to_fetch(uri: str) -> NoReturn:
     raise ValueError(f"{uri} is elsewhere, and nothing is fetched")
 
 
-def _number(version: str) -> int:
+def _version_number(version: str) -> int:
     return int(version) if version.isdecimal() else 0

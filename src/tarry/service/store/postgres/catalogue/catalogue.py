@@ -100,7 +100,7 @@ class PostgresCatalogue(RecordsByKind, Part):
             endpoint_rows = await connection.fetch(SQL["put_endpoint_known"], endpoint.id)
             stored = rows.endpoint(endpoint_rows[0]) if endpoint_rows else None
             if stored is not None:
-                saved = await _change(connection, stored, lambda _: endpoint)
+                saved = await _change_stored(connection, stored, lambda _: endpoint)
             else:
                 await _check_count(connection, application, most)
                 parameters = (application, shard_of(application), first_version(endpoint))
@@ -126,7 +126,7 @@ class PostgresCatalogue(RecordsByKind, Part):
 
         async def change_stored(connection: Connection) -> Endpoint:
             stored = await _stored(connection, application, endpoint)
-            changed = await _change(connection, stored, change)
+            changed = await _change_stored(connection, stored, change)
             await _save_notices(connection, noting, stored, changed)
             hit("change.before")
             return changed
@@ -143,7 +143,7 @@ class PostgresCatalogue(RecordsByKind, Part):
         async def mark_deleted(connection: Connection) -> Task:
             stored = await _stored(connection, application, endpoint)
             deleted = stored.stand(Standing.DELETED, now)
-            saved = await _change(connection, stored, lambda _: deleted)
+            saved = await _change_stored(connection, stored, lambda _: deleted)
             task = await _discard_task(connection, saved)
             await _save_notices(connection, noting, stored, deleted)
             hit("delete.before")
@@ -250,7 +250,7 @@ async def _stored(connection: Connection, application: str, endpoint: str) -> En
     return rows.endpoint(endpoint_rows[0])
 
 
-async def _change(
+async def _change_stored(
     connection: Connection, stored: Endpoint, change: Callable[[Endpoint], Endpoint]
 ) -> Endpoint:
     """Apply `change` to an endpoint that is not deleted, and save it."""

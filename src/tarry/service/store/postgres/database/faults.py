@@ -70,7 +70,7 @@ def translate(error: BaseException) -> StoreError:
     """Return tarry's error for an error of the driver or the system, or for a timeout."""
     if isinstance(error, StoreError):
         return error
-    passing = _passing(error)
+    passing = _passing_trouble(error)
     if passing:
         return StoreUnavailable(passing)
     if isinstance(error, asyncpg.PostgresError):
@@ -95,7 +95,7 @@ def translate_connecting(error: BaseException, shown_url: str, database: str) ->
     return StoreError(f"{shown_url}: {refusal}")
 
 
-def _passing(error: BaseException) -> str:
+def _passing_trouble(error: BaseException) -> str:
     """Return a description of an error that may pass by itself, else an empty string."""
     state = getattr(error, "sqlstate", None) or ""
     if isinstance(error, Unsure):

@@ -59,11 +59,11 @@ class Listening:
         gone = asyncio.Event()
         connection.add_termination_listener(lambda _: gone.set())
         with suppress(Exception):  # whatever happened, this connection is of no use
-            await connection.add_listener(CHANNEL, self._heard)
+            await connection.add_listener(CHANNEL, self._wake_loops)
             self._nudge_all()  # for wake-ups from before it listened
             await gone.wait()
 
-    def _heard(self, *_: object) -> None:
+    def _wake_loops(self, *_: object) -> None:
         """Wake the waiting loops; asyncpg calls this with each notification."""
         self._nudge_all()
 

@@ -68,15 +68,15 @@ class Batches(Generic[Item, Result]):
             results = await self._work([item for items, _ in calls for item in items])
         except StoreError as error:
             if len(calls) == 1 or isinstance(error, StoreUnavailable):
-                _fail(calls, error)
+                _fail_all(calls, error)
                 return
             # One call caused the error: run them one by one, so that only that one fails.
             for call in calls:
                 await self._do_batch([call])
         except Exception as error:  # noqa: BLE001  it goes to the callers; other batches go on
-            _fail(calls, error)
+            _fail_all(calls, error)
         except BaseException as error:
-            _fail([*calls, *self._calls], error)
+            _fail_all([*calls, *self._calls], error)
             self._calls.clear()
             raise
         else:
@@ -87,7 +87,7 @@ class Batches(Generic[Item, Result]):
                 start += len(items)
 
 
-def _fail(
+def _fail_all(
     calls: Sequence[tuple[object, "asyncio.Future[list[Result]]"]], error: BaseException
 ) -> None:
     """Pass an error to all these calls."""

@@ -28,7 +28,7 @@ async def decide(
     """Return one result for each message; keys and event ids of accepted ones are then saved."""
     results: list[Result] = []
     used: dict[Name, NewMessage] = {}
-    parts = list(_parts(messages, tenants))
+    parts = list(_split_at_repetitions(messages, tenants))
     if len(parts) > 1:
         await _lock_names(connection, tenants, messages)
     for part in parts:
@@ -70,7 +70,7 @@ async def _insert_names(connection: Connection, query: str, names: list[list[obj
     return {row["message"] for row in await connection.fetch(SQL[query], *names)}
 
 
-def _parts(
+def _split_at_repetitions(
     messages: Sequence[NewMessage], tenants: dict[str, Tenant]
 ) -> Iterator[Sequence[NewMessage]]:
     """Split before a repeated key or event id: its message must see the result of the first."""

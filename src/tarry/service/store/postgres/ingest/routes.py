@@ -58,7 +58,9 @@ class Routes:
 
     async def tenants(self, connection: Connection, applications: set[str]) -> dict[str, Tenant]:
         """Return those of these applications that exist."""
-        if restless := [name for name in applications if self._restless.get(name, 0.0) > _now()]:
+        if restless := [
+            name for name in applications if self._restless.get(name, 0.0) > _loop_time()
+        ]:
             await connection.fetch(SQL["add_held"], restless)
         tenants = {
             row["id"]: Tenant(
@@ -82,7 +84,7 @@ class Routes:
 
     def forget(self, applications: Iterable[str]) -> None:
         """Remove applications that just changed from the cache, and lock them in the next calls."""
-        now = _now()
+        now = _loop_time()
         self._restless = {name: until for name, until in self._restless.items() if until > now}
         for application in applications:
             self._cache.pop(application, None)
@@ -104,5 +106,5 @@ class Routes:
         return routes
 
 
-def _now() -> float:
+def _loop_time() -> float:
     return asyncio.get_running_loop().time()

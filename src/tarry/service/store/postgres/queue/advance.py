@@ -69,14 +69,15 @@ async def _replay_messages(connection: Connection, task: Task, now: float, limit
         replay_filter.status_class is not None,
     )
     checked_candidates = [
-        {**row, "concerned": row["concerned"] and _fits(replay_filter, row)} for row in candidates
+        {**row, "concerned": row["concerned"] and _fits_filter(replay_filter, row)}
+        for row in candidates
     ]
     chosen, piece = _choose(checked_candidates, _cursor_of_message, task, limit)
     done = await _replay(connection, task, chosen, replay_filter.states, now)
     return replace(piece, done=done)
 
 
-def _fits(replay_filter: ReplayFilter, row: rows.Row) -> bool:
+def _fits_filter(replay_filter: ReplayFilter, row: rows.Row) -> bool:
     """Return whether a row's message and delivery fit the filter of a replay."""
     message = Message(
         id=row["id"],

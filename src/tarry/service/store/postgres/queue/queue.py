@@ -32,7 +32,9 @@ class PostgresQueue(Part):
         await self._database.urgent(SQL["lease_freed"], LOCKED_TOO_LONG)
         taken = await self._database.urgent(SQL["lease"], worker, most, length, TOO_LONG * length)
         hit("lease.after")
-        return [Lease(row["number"], row["epoch"], worker, row["clean"]) for row in _sorted(taken)]
+        return [
+            Lease(row["number"], row["epoch"], worker, row["clean"]) for row in _by_number(taken)
+        ]
 
     async def renew(self, worker: str, leases: Sequence[Lease], *, length: float) -> list[Lease]:
         """Extend the leases; return those that are still owned."""
@@ -167,5 +169,5 @@ class PostgresQueue(Part):
         return dict(zip(not_replaced, await self.origins(not_replaced), strict=True))
 
 
-def _sorted(shard_rows: list[rows.Row]) -> list[rows.Row]:
+def _by_number(shard_rows: list[rows.Row]) -> list[rows.Row]:
     return sorted(shard_rows, key=lambda row: row["number"])

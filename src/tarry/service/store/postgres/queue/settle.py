@@ -50,7 +50,7 @@ class PostgresSettle(Part):
                 late = True
                 raise
             applied = [index in done for index in range(len(settlements))]
-            await _change(connection, allowed, endpoints)
+            await _write_changes(connection, allowed, endpoints)
             hit("settle.before")
             return applied
 
@@ -156,7 +156,7 @@ async def save_attempts(connection: Connection, attempts: Sequence[Attempt]) -> 
     )
 
 
-async def _change(
+async def _write_changes(
     connection: Connection, changes: Sequence[Change], endpoints: Mapping[int, Endpoint]
 ) -> None:
     """Write what changed of lanes: their records, the endpoints' standing, and notices."""

@@ -43,11 +43,11 @@ class PostgresListing(RecordsByKind, Part):
 
     async def _page_applications(self, environment: str, cut: Cut) -> Found[Application]:
         """Return an environment's applications."""
-        return await self._listed("page_applications", environment, cut, rows.application)
+        return await self._short_list("page_applications", environment, cut, rows.application)
 
     async def _page_endpoints(self, application: str, cut: Cut) -> Found[Endpoint]:
         """Return an application's endpoints."""
-        return await self._listed("page_endpoints", application, cut, rows.endpoint)
+        return await self._short_list("page_endpoints", application, cut, rows.endpoint)
 
     async def _page_messages(
         self, application: str, cut: Cut, message_filter: MessageFilter
@@ -137,7 +137,7 @@ class PostgresListing(RecordsByKind, Part):
     async def _page_tasks(self, kind: Tasks, cut: Cut) -> Found[Task]:
         """Return a page of an environment's tasks, by id."""
         conditions = (kind.work, kind.finished)
-        return await self._listed("page_tasks", kind.environment, cut, rows.task, *conditions)
+        return await self._short_list("page_tasks", kind.environment, cut, rows.task, *conditions)
 
     async def count_deliveries(
         self, endpoint: Endpoint, *, since: float, until: float
@@ -170,7 +170,7 @@ class PostgresListing(RecordsByKind, Part):
         counts = await self._count("count_attempts", endpoint.lane, span)
         return counts[True], counts[False]
 
-    async def _listed(
+    async def _short_list(
         self,
         query: str,
         owner: str,

@@ -65,7 +65,7 @@ class OldPartitions:
         """Make partitions ahead, and do one step towards dropping an old one."""
         (server,) = await self._database.fetch(SQL["server"])
         retention = None if before is None else server["now"] - before
-        if (now := _now()) >= self._look_ahead_at:
+        if (now := _loop_time()) >= self._look_ahead_at:
             self._look_ahead_at = now + LOOK_AHEAD_SECONDS
             for table in PREFIXES:
                 await make_ahead(self._database, table, now=server["now"], retention=retention)
@@ -82,7 +82,9 @@ class OldPartitions:
             swept = await self._continue_drop(old[0], existing, before, limit)
         else:
             swept = await self._drop_attempts(old_before)
-        return swept, _spared([*filter(self._may_be_dropped, old)], existing, before, retention)
+        return swept, _ids_to_spare(
+            [*filter(self._may_be_dropped, old)], existing, before, retention
+        )
 
     async def _stop_leaving_except(self, old: list[Partition]) -> None:
         """Stop to remove partitions that are not in `old`: the retention may have changed."""
@@ -92,7 +94,7 @@ class OldPartitions:
 
     def _may_be_dropped(self, partition: Partition) -> bool:
         """Return False while too many messages of the partition were live at the last try."""
-        return self._crowded.get(partition.since, 0.0) <= _now()
+        return self._crowded.get(partition.since, 0.0) <= _loop_time()
 
     async def _continue_drop(
         self, old: Partition, existing: list[Partition], before: float, limit: int
@@ -114,7 +116,7 @@ class OldPartitions:
         processed = await self._database.run(process)
         if processed == old_partition.CROWDED:
             since = leaving[0]["since"] if leaving else old.since
-            self._crowded[since] = _now() + CROWDED_SECONDS
+            self._crowded[since] = _loop_time() + CROWDED_SECONDS
             return 0
         return processed or await when_free(self._database, end, or_else=0)
 
@@ -139,7 +141,7 @@ class OldPartitions:
         return await when_free(self._database, drop_oldest, or_else=0)
 
 
-def _spared(
+def _ids_to_spare(
     old: list[Partition], existing: list[Partition], before: float, retention: float
 ) -> Spared:
     """Return the ids from the first partition to drop to a large one that is old in part."""
@@ -153,5 +155,5 @@ def _spared(
     return Spared(spared[0].since, spared[-1].until) if spared else SPARES_NOTHING
 
 
-def _now() -> float:
+def _loop_time() -> float:
     return asyncio.get_running_loop().time()

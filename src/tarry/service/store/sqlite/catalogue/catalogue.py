@@ -106,7 +106,7 @@ class SqliteCatalogue(RecordsByKind):
                 lane = _new_lane(session, endpoint)
                 saved = keep_endpoint(session, replace(endpoint, lane=lane))
             else:
-                saved = _change(session, stored, lambda _: endpoint)
+                saved = _change_stored(session, stored, lambda _: endpoint)
             save_notices(session, noting, stored, saved)
             hit("endpoint.before")
             return saved
@@ -127,7 +127,7 @@ class SqliteCatalogue(RecordsByKind):
 
         def change_stored(session: Session) -> Endpoint:
             stored = _stored_endpoint(session, application, endpoint)
-            changed = _change(session, stored, change)
+            changed = _change_stored(session, stored, change)
             save_notices(session, noting, stored, changed)
             hit("change.before")
             return changed
@@ -143,7 +143,9 @@ class SqliteCatalogue(RecordsByKind):
 
         def mark_deleted(session: Session) -> Task:
             stored = _stored_endpoint(session, application, endpoint)
-            deleted = _change(session, stored, lambda current: current.stand(Standing.DELETED, now))
+            deleted = _change_stored(
+                session, stored, lambda current: current.stand(Standing.DELETED, now)
+            )
             save_notices(session, noting, stored, deleted)
             hit("delete.before")
             return discard_task(session, deleted)
@@ -278,7 +280,9 @@ def _save_application(session: Session, application: Application) -> Application
     return application
 
 
-def _change(session: Session, stored: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
+def _change_stored(
+    session: Session, stored: Endpoint, change: Callable[[Endpoint], Endpoint]
+) -> Endpoint:
     """Apply `change` to an endpoint that is not deleted, and save it."""
     if stored.standing is Standing.DELETED:
         raise NotFound("endpoint", stored.id)

@@ -42,12 +42,14 @@ UNFIT = (UnicodeError, OverflowError)
 
 def store_error(error: apsw.Error | UnicodeError | OverflowError, path: Path) -> StoreError:
     """Return the StoreError for an error of SQLite, with that error as its cause."""
-    translated = _translate(error, path) if isinstance(error, apsw.Error) else _unfit(error)
+    translated = (
+        _translate(error, path) if isinstance(error, apsw.Error) else _cannot_be_stored(error)
+    )
     translated.__cause__ = error
     return translated
 
 
-def _unfit(error: UnicodeError | OverflowError) -> StoreError:
+def _cannot_be_stored(error: UnicodeError | OverflowError) -> StoreError:
     return StoreError(f"there is a value that cannot be stored: {error}")
 
 

@@ -46,18 +46,20 @@ class Audience:
     def goals(self, message: Message, only: str | None = None) -> tuple[Goal, ...]:
         """Return the lanes that a message goes to; see `NewMessage` for `only`."""
         if only is not None:
-            return tuple(_goal(endpoint) for endpoint in self._endpoints if endpoint.id == only)
+            return tuple(_goal_of(endpoint) for endpoint in self._endpoints if endpoint.id == only)
         kind = (message.event_type, message.channels)
         goals = self._goals_of_kind.get(kind)
         if goals is None:
-            goals = tuple(_goal(endpoint) for endpoint in self._endpoints if endpoint.wants(*kind))
+            goals = tuple(
+                _goal_of(endpoint) for endpoint in self._endpoints if endpoint.wants(*kind)
+            )
             if len(self._goals_of_kind) >= MOST_KINDS:
                 self._goals_of_kind.clear()
             self._goals_of_kind[kind] = goals
         return goals
 
 
-def _goal(endpoint: Subscriber) -> Goal:
+def _goal_of(endpoint: Subscriber) -> Goal:
     """Return an endpoint's lane, and whether its deliveries are skipped."""
     return endpoint.lane, endpoint.skips
 

@@ -175,7 +175,7 @@ class JobThread(Generic[Context]):
                 jobs = []
                 self.tidy()
         except BaseException as error:  # noqa: BLE001  the callers must get an answer
-            self._die(error, jobs)
+            self._close_after_error(error, jobs)
         finally:
             self.leave()
 
@@ -197,7 +197,7 @@ class JobThread(Generic[Context]):
                 self.idle()
         return jobs
 
-    def _die(self, error: BaseException, jobs: list[Job[Context]]) -> None:
+    def _close_after_error(self, error: BaseException, jobs: list[Job[Context]]) -> None:
         """Close the thread after an error, and fail all its jobs with that error."""
         with self._lock:
             self._closed = f"the store's thread {self._thread.name} died: {error!r}"

@@ -73,7 +73,7 @@ class Writer(JobThread[Session]):
             session.require_file()
             self._transact(session, jobs)
         except (StoreError, apsw.Error) as error:
-            self._fail(jobs, error)
+            self._fail_all(jobs, error)
         else:
             if session.woke:
                 self._on_wake()
@@ -103,7 +103,7 @@ class Writer(JobThread[Session]):
         first, *others = _groups(jobs)
         self._do_group(session, first, self._do_without_savepoint)
         for group in others:
-            self._do_group(session, group, self._do)
+            self._do_group(session, group, self._do_in_savepoint)
         session.db.execute("COMMIT")
 
     def _do_group(
@@ -121,7 +121,7 @@ class Writer(JobThread[Session]):
                 job.answer = answer
             return
         for job in group:  # one of them caused the failure: only that one is to fail
-            self._do(session, job)
+            self._do_in_savepoint(session, job)
 
     def _do_without_savepoint(self, session: Session, job: Work) -> None:
         """Run a job without a savepoint: a rollback undoes this job and nothing else."""
@@ -132,7 +132,7 @@ class Writer(JobThread[Session]):
         except Exception as error:  # noqa: BLE001  it goes to the caller; the thread goes on
             self._refuse(session, job, error, "ROLLBACK", "BEGIN IMMEDIATE")
 
-    def _do(self, session: Session, job: Work) -> None:
+    def _do_in_savepoint(self, session: Session, job: Work) -> None:
         """Do a job within a savepoint; if it fails, undo it and keep its error."""
         session.db.execute("SAVEPOINT job")
         try:
@@ -155,7 +155,7 @@ class Writer(JobThread[Session]):
             session.db.execute(statement)
         session.forget()
 
-    def _fail(self, jobs: list[Work], error: StoreError | apsw.Error) -> None:
+    def _fail_all(self, jobs: list[Work], error: StoreError | apsw.Error) -> None:
         """Give all callers the error: nothing was committed. The next jobs get a new connection.
 
         Jobs that were refused get it too, because the rows that made them fail may be undone.

@@ -41,7 +41,7 @@ class SqliteSettling:
             applied = _settle(session, settlements, held)
             for change in changes:
                 if _is_held(session, change, held):
-                    _change(session, change)
+                    _write_change(session, change)
             hit("settle.before")
             return applied
 
@@ -163,7 +163,7 @@ def _settle_row(settlement: Settlement) -> rows.Row:
     )
 
 
-def _change(session: Session, change: Change) -> None:
+def _write_change(session: Session, change: Change) -> None:
     """Write what changed of a lane: its record, the endpoint's standing, and notices."""
     db = session.db
     if change.known is not None:

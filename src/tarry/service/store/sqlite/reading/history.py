@@ -84,7 +84,7 @@ class SqliteHistory(RecordsByKind):
         """End a message's live deliveries as CANCELLED; return their number."""
 
         def end_live(session: Session) -> int:
-            number = _number(session, application, message)
+            number = _message_number(session, application, message)
             ended = list(session.db.execute(SQL["cancel"], (now, number)))
             for (lane,) in ended:
                 session.db.execute(SQL["settle_ended"], (1, lane))
@@ -103,7 +103,7 @@ class SqliteHistory(RecordsByKind):
             stored = stored_endpoint(session, endpoint.id)
             if stored is None or stored.standing is Standing.DELETED:
                 raise NotFound("endpoint", endpoint.id)
-            number = _number(session, endpoint.application, message)
+            number = _message_number(session, endpoint.application, message)
             session.db.execute(SQL["resend"], (endpoint.lane, resend, number))
             session.wake([endpoint.lane])
             hit("resend.before")
@@ -120,7 +120,7 @@ class SqliteHistory(RecordsByKind):
         )
 
 
-def _number(session: Session, application: str, message: str) -> int:
+def _message_number(session: Session, application: str, message: str) -> int:
     """Return the number of a message's row; NotFound if the application has no such message."""
     number = session.db.execute(SQL["cancel_message"], (message, application)).get
     if number is None:

@@ -49,12 +49,12 @@ class SqliteListing(RecordsByKind):
     async def _page_applications(self, environment: str, cut: Cut) -> Found[Application]:
         """Return an environment's applications."""
         bounds = {"environment": environment}
-        return await self._listed("page_applications", cut, bounds, rows.APPLICATION.decode)
+        return await self._short_list("page_applications", cut, bounds, rows.APPLICATION.decode)
 
     async def _page_endpoints(self, application: str, cut: Cut) -> Found[Endpoint]:
         """Return an application's endpoints."""
         bounds = {"application": application}
-        return await self._listed("page_endpoints", cut, bounds, rows.ENDPOINT.decode)
+        return await self._short_list("page_endpoints", cut, bounds, rows.ENDPOINT.decode)
 
     async def _page_messages(
         self, application: str, cut: Cut, message_filter: MessageFilter
@@ -135,7 +135,7 @@ class SqliteListing(RecordsByKind):
     async def _page_tasks(self, kind: Tasks, cut: Cut) -> Found[Task]:
         work = None if kind.work is None else kind.work.value
         bounds = {"environment": kind.environment, "work": work, "finished": kind.finished}
-        return await self._listed("page_tasks", cut, bounds, rows.TASK.decode)
+        return await self._short_list("page_tasks", cut, bounds, rows.TASK.decode)
 
     async def count_deliveries(
         self, endpoint: Endpoint, *, since: float, until: float
@@ -145,7 +145,7 @@ class SqliteListing(RecordsByKind):
 
         async def read_piece(low: int, most: int) -> list[tuple[tuple[State, bool], int, int, int]]:
             parameters = {**bounds, "low": low, "limit": most}
-            groups = await self._survey("count_deliveries", parameters)
+            groups = await self._read_rows("count_deliveries", parameters)
             return [
                 ((State(state), bool(tried)), counted, rows_read, last)
                 for state, tried, counted, rows_read, last in groups
@@ -161,7 +161,7 @@ class SqliteListing(RecordsByKind):
         counts = await self._count("count_attempts", span, {"lane": endpoint.lane})
         return counts[True], counts[False]
 
-    async def _listed(
+    async def _short_list(
         self, query: str, cut: Cut, bounds: Bounds, decode: Callable[[str], Value]
     ) -> Found[Value]:
         """Return a page of a list that is short enough for one query."""
@@ -199,7 +199,7 @@ class SqliteListing(RecordsByKind):
             lambda db: [value(row) for key in keys for row in db.execute(SQL[query], key)]
         )
 
-    async def _survey(self, query: str, bounds: Bounds) -> list[rows.Row]:
+    async def _read_rows(self, query: str, bounds: Bounds) -> list[rows.Row]:
         return await self._threads.survey(lambda db: list(db.execute(SQL[query], bounds)))
 
     async def _count(self, query: str, span: tuple[str, str], bounds: Bounds) -> Counter[Any]:
@@ -207,7 +207,9 @@ class SqliteListing(RecordsByKind):
         first, high = span
 
         async def read_piece(low: str, most: int) -> list[tuple[Any, int, int, str]]:
-            groups = await self._survey(query, {**bounds, "low": low, "high": high, "limit": most})
+            groups = await self._read_rows(
+                query, {**bounds, "low": low, "high": high, "limit": most}
+            )
             return [(kind, rows_read, rows_read, last) for kind, rows_read, last in groups]
 
         return await count_rows(read_piece, first)
