@@ -179,8 +179,10 @@ def test_every_command_tells_its_exit_codes_and_what_each_option_is(
 ) -> None:
     if not isinstance(command, click.Group):
         assert (command.epilog or "").startswith("Exit codes: 0, "), path
-    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    options = [
+        param for param in command.params if isinstance(param, click.Option) and not param.hidden
+    ]
     assert [one.name for one in options if not one.help] == []
-    spans = [one for one in options if one.metavar in {"DURATION", "WHEN"}]
-    unclear = [one.name for one in spans if not EXAMPLE.search(one.help or "")]
+    spans = [option for option in options if option.metavar in {"DURATION", "WHEN"}]
+    unclear = [span.name for span in spans if not EXAMPLE.search(span.help or "")]
     assert unclear == [], "what is typed there is not shown"

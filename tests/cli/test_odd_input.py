@@ -23,13 +23,13 @@ def asking(
     for name, command in group.commands.items():
         if isinstance(command, click.Group):
             yield from asking(command, (*path, name))
-        elif {"server", "key"} <= {one.name for one in command.params} and name != "doctor":
+        elif {"server", "key"} <= {param.name for param in command.params} and name != "doctor":
             yield (*path, name), command
 
 
 def typed(command: click.Command, word: str) -> Iterator[list[str]]:
     """A word in place of every argument; then as the value of each option, one at a time."""
-    arguments = [word for one in command.params if isinstance(one, click.Argument)]
+    arguments = [word for param in command.params if isinstance(param, click.Argument)]
     yield arguments
     names = ["x" for _ in arguments]
     for option in command.params:

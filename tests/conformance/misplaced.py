@@ -114,7 +114,7 @@ def _queries() -> Iterator[Case]:
 
 def _bodies() -> Iterator[Case]:
     """Every operation that reads a body, with bodies that cannot be read, or only just."""
-    reading = [one for one in operations() if one.body is not None]
+    reading = [operation for operation in operations() if operation.body is not None]
     for number, body in enumerate(JSON):
         for one in reading if len(body) < 1000 else reading[:8]:
             where = PREFIX + one.path.replace("{", "").replace("}", "")

@@ -52,7 +52,7 @@ def test_what_fifty_ask_for_under_one_key_is_made_once(database_url: str, tmp_pa
             ("/app/shop/msg/batch", [MESSAGE, MESSAGE], 1),
         ):
             answers = at_once(servers, path, body, "once")
-            assert {one.status_code for one in answers} in ({201}, {202}), path
+            assert {answer.status_code for answer in answers} in ({201}, {202}), path
             assert len({one.content for one in answers}) == 1, path
             made = len(body) if isinstance(body, list) else 1
             assert len(listed(servers[1], path.removesuffix("/batch"))) == there + made

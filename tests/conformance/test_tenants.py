@@ -109,7 +109,7 @@ async def test_an_idempotency_key_is_one_of_its_owner_only(world: World) -> None
     ours, theirs = world.places["ours"], world.places["theirs"]
     neighbour = world.places["neighbour"]
     again = {"headers": {"idempotency-key": "once"}}
-    by_name = {one.name: one for one in operations()}
+    by_name = {operation.name: operation for operation in operations()}
     for name in ("v1.application.create", "v1.endpoint.create", "v1.message.create"):
         names = {**ours.ids, "app_id": "shop"}  # each has one of this uid
         first = await world.ask(ours.key, by_name[name], names, **again)

@@ -287,7 +287,7 @@ class Scene:
     def taken(self) -> Counter[str]:
         """How often the receiver took each message."""
         arrivals = list(self.receiver.arrivals)
-        return Counter(one.id for one in arrivals if one.status == OK and one.id)
+        return Counter(arrival.id for arrival in arrivals if arrival.status == OK and arrival.id)
 
     def _knock(self) -> None:
         """Be heard by the receiver: so were all who had come to it before."""

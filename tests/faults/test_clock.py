@@ -90,7 +90,7 @@ async def test_a_step_of_the_clock_neither_sends_early_nor_strands(
     }
     # The receiver notes when a request arrives before it answers: whatever the load, the wait that
     # it sees is never shorter than the one that was decided.
-    times = [one.at for one in receiver.arrivals if one.id == first.message.id]
+    times = [arrival.at for arrival in receiver.arrivals if arrival.id == first.message.id]
     assert times[1] - times[0] >= ANSWERED_AFTER + WAIT
 
 

@@ -125,7 +125,7 @@ async def test_a_message_that_waits_says_why_until_the_receiver_is_fixed(visit: 
     await visit.press("Probe now…", sure="Probe now")
     await expect(visit.said()).to_contain_text("Probe requested.")
     await visit.sees("No deliveries are waiting.")
-    assert len({one.id for one in visit.receiver.arrivals if one.status == 200}) == 8
+    assert len({arrival.id for arrival in visit.receiver.arrivals if arrival.status == 200}) == 8
 
 
 async def test_an_endpoint_is_not_called_healthy_while_what_was_tried_last_failed(
@@ -213,7 +213,7 @@ async def test_what_failed_is_recovered_and_what_arrived_is_resent(visit: Visit)
     await visit.sees("Delivered.")
     await visit.press("Resend…", sure="Resend")
     await visit.sees("200, manual")
-    assert [one.status for one in visit.receiver.arrivals] == [400, 200, 200]
+    assert [arrival.status for arrival in visit.receiver.arrivals] == [400, 200, 200]
 
 
 async def test_the_page_says_that_the_server_is_gone_and_goes_on_when_it_is_back(

@@ -138,7 +138,7 @@ async def _look(visit: Visit, message: str, endpoints: dict[str, str]) -> None:
     for _ in range(3):  # pages of applications
         rows = main.locator("table").last.locator("tbody tr")
         await expect(rows.first).to_be_visible()
-        names |= {shown(one) for one in await rows.locator("bdi").all_text_contents()}
+        names |= {shown(content) for content in await rows.locator("bdi").all_text_contents()}
         assert await visit.trapped() == []
         if await main.get_by_role("link", name="Older").count():
             first = await rows.first.get_attribute("data-key")

@@ -119,7 +119,7 @@ def test_how_a_message_stands(
         found = sdk.message_attempt.list_attempted_messages(app, endpoint, options).data
         assert [one.id for one in found] == messages
     attempts = sdk.message_attempt.list_by_endpoint(app, "main").data
-    assert [one.response_status_code for one in attempts] == [500, 400, 200]
+    assert [attempt.response_status_code for attempt in attempts] == [500, 400, 200]
 
 
 def test_attempted_messages_are_found_by_every_filter(
@@ -203,7 +203,7 @@ def test_attempts_at_a_message_are_found_by_every_filter(
         until(lambda: len(sent.attempts(message)) == 2)
 
     def found(**options: Any) -> set[int]:  # noqa: ANN401  any of its options
-        return {one.response_status_code for one in sent.attempts(message, **options)}
+        return {attempt.response_status_code for attempt in sent.attempts(message, **options)}
 
     assert found() == found(channel="eu", tag="x", event_types=["a.b", "c.d"]) == {200, 400}
     assert found(channel="us") == found(tag="y") == found(event_types=["c.d"]) == set()
@@ -281,7 +281,7 @@ def test_a_message_is_sent_again_when_somebody_asks(
     again, first = sent.attempts(message)
     assert again.trigger_type == MessageAttemptTriggerType.MANUAL
     assert first.trigger_type == MessageAttemptTriggerType.SCHEDULED
-    assert [one.id for one in receiver.arrivals] == [message] * 2
+    assert [arrival.id for arrival in receiver.arrivals] == [message] * 2
     assert receiver.arrivals[0].body == receiver.arrivals[1].body
     sdk.message.expunge_content(app, message)
     with pytest.raises(HttpError) as error:
@@ -297,7 +297,7 @@ def test_a_message_that_failed_arrives_when_it_is_sent_again(
     until(lambda: sent.stands(message).status_text == MessageStatusText.FAIL)
     sdk.message_attempt.resend(app, message, endpoint)
     until(lambda: len(sent.attempts(message)) == 2)
-    statuses = [one.response_status_code for one in sent.attempts(message)]
+    statuses = [attempt.response_status_code for attempt in sent.attempts(message)]
     assert statuses == [200, 400]
     assert sent.stands(message).status_text == MessageStatusText.SUCCESS
 
@@ -346,4 +346,4 @@ def test_a_message_that_was_skipped_arrives_when_it_is_sent_again(
     (found,) = sdk.message_attempt.list_attempted_messages(app, endpoint).data
     assert (found.id, found.status) == (message, MessageStatus.SUCCESS)
     assert sdk.endpoint.get_stats(app, endpoint).success == 1
-    assert [one.id for one in receiver.arrivals] == [message]
+    assert [arrival.id for arrival in receiver.arrivals] == [message]

@@ -28,7 +28,7 @@ def delivered(sdk: Sdk, app: str, receiver: Receiver) -> Arrival:
     """A new message as it arrived."""
     message = sdk.message.create(app, MessageIn(event_type="a.b", payload={"seats": 3, "é": 1.0}))
     until(lambda: any(one.id == message.id for one in receiver.arrivals))
-    return next(one for one in receiver.arrivals if one.id == message.id)
+    return next(arrival for arrival in receiver.arrivals if arrival.id == message.id)
 
 
 def refused(arrival: Arrival, secret: str) -> bool:

@@ -251,4 +251,4 @@ def test_a_disabled_endpoint_gets_nothing_until_it_is_enabled(
     sdk.endpoint.patch(app, "main", EndpointPatch(disabled=False))
     second = sdk.message.create(app, MessageIn(event_type="a.b", payload={"n": 2}))
     until(lambda: receiver.arrivals)
-    assert [one.id for one in receiver.arrivals] == [second.id]
+    assert [arrival.id for arrival in receiver.arrivals] == [second.id]

@@ -38,9 +38,9 @@ def asked(modules: tuple[str, ...] | None = None) -> set[tuple[str, str]]:
     sources = Path(svix.api.__file__).parent.glob("*.py")
     return {
         place(how, way)
-        for one in sources
-        if modules is None or one.stem in modules
-        for how, way in CALL.findall(one.read_text())
+        for source in sources
+        if modules is None or source.stem in modules
+        for how, way in CALL.findall(source.read_text())
     }
 
 

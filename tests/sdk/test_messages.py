@@ -138,7 +138,7 @@ def test_only_endpoints_that_want_a_message_get_it(
         told = MessageIn(event_type=event_type, payload={}, channels=channels)
         message = sdk.message.create(app, told).id
         destinations = sdk.message_attempt.list_attempted_destinations(app, message).data
-        assert {one.url.rpartition("/")[2] for one in destinations} == wanting
+        assert {destination.url.rpartition("/")[2] for destination in destinations} == wanting
     until(lambda: len(receiver.arrivals) == sum(len(wanting) for *_, wanting in cases))
 
 
@@ -164,7 +164,7 @@ def test_a_message_waits_for_its_time(sdk: Sdk, app: str, receiver: Receiver) ->
     assert abs(later.deliver_at - at) < timedelta(milliseconds=1)
     now = sdk.message.create(app, MessageIn(event_type="a.b", payload={}))
     until(lambda: receiver.arrivals)
-    assert [one.id for one in receiver.arrivals] == [now.id]
+    assert [arrival.id for arrival in receiver.arrivals] == [now.id]
     (there,) = sdk.message_attempt.list_attempted_destinations(app, later.id).data
     assert there.status_text == "pending"
     assert abs(there.next_attempt - at) < timedelta(seconds=1)
@@ -178,7 +178,7 @@ def test_a_message_for_a_moment_to_come_is_delivered_then(
     sent = sdk.message.create(app, MessageIn(event_type="a.b", payload={}, deliver_at=at))
     until(lambda: receiver.arrivals)
     assert datetime.now(UTC) >= at
-    assert [one.id for one in receiver.arrivals] == [sent.id]
+    assert [arrival.id for arrival in receiver.arrivals] == [sent.id]
 
 
 def test_an_application_is_made_with_its_first_message(sdk: Sdk, uid: str) -> None:

@@ -27,7 +27,7 @@ URL = "https://example.org/hook"
 
 def told_of(receiver: Receiver, app: str) -> list[tuple[Arrival, Any]]:
     """The news of an application that arrived so far."""
-    news = [(one, json.loads(one.body)) for one in receiver.arrivals]
+    news = [(arrival, json.loads(arrival.body)) for arrival in receiver.arrivals]
     return [(one, said) for one, said in news if said["data"]["appId"] == app]
 
 

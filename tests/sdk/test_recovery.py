@@ -47,7 +47,7 @@ def sent(sdk: Sdk, app: str, event_type: str = "a.b", **told: Any) -> str:  # no
 
 
 def arrived(receiver: Receiver, message: str) -> bool:
-    return any(one.id == message for one in receiver.arrivals)
+    return any(arrival.id == message for arrival in receiver.arrivals)
 
 
 def stands(sdk: Sdk, app: str, message: str) -> str:
@@ -112,7 +112,7 @@ def test_what_an_endpoint_missed_is_replayed(sdk: Sdk, app: str, receiver: Recei
     task = sdk.endpoint.replay_missing(app, endpoint, ReplayIn(since=since))
     assert task.task == BackgroundTaskType.ENDPOINT_REPLAY
     finished(sdk, task.id)
-    until(lambda: sorted(one.id for one in receiver.arrivals) == sorted(messages))
+    until(lambda: sorted(arrival.id for arrival in receiver.arrivals) == sorted(messages))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_what_is_wanted_is_replayed(
     assert task.task == BackgroundTaskType.ENDPOINT_BULK_REPLAY
     finished(sdk, task.id)
     until(lambda: len(receiver.arrivals) >= before + len(numbers))
-    assert {messages.index(one.id) for one in receiver.arrivals[before:]} == numbers
+    assert {messages.index(arrival.id) for arrival in receiver.arrivals[before:]} == numbers
 
 
 def test_tasks_are_listed_and_found(sdk: Sdk, app: str, endpoint: str) -> None:
@@ -185,7 +185,7 @@ def test_an_endpoint_is_tried_out_with_examples(
         message = sdk.endpoint.send_example(app, endpoint, told)
         assert message.event_type == told.event_type
         until(partial(arrived, receiver, message.id))
-    bodies = [json.loads(one.body) for one in receiver.arrivals]
+    bodies = [json.loads(arrival.body) for arrival in receiver.arrivals]
     assert bodies == [{"success": True}, {"seats": 1}, {"seats": 2}, {"seats": 3}]
     with pytest.raises(HttpError) as error:
         sdk.endpoint.send_example(app, endpoint, EventExampleIn(event_type="never.made"))

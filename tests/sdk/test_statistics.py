@@ -47,7 +47,7 @@ def test_what_endpoints_ask_for_is_told_by_application(sdk: Sdk, app: str, kind:
     task = sdk.statistics.aggregate_event_types()
     assert task.task == BackgroundTaskType.EVENT_TYPE_AGGREGATE
     until(lambda: sdk.background_task.get(task.id).status == BackgroundTaskStatus.FINISHED)
-    told = {one["appId"]: one for one in sdk.background_task.get(task.id).data["event_types"]}
+    told = {type_["appId"]: type_ for type_ in sdk.background_task.get(task.id).data["event_types"]}
     assert told[app] == {
         "appId": app,
         "explicitlySubscribedEventTypes": [kind],

@@ -62,7 +62,7 @@ async def test_what_was_delivered_is_delivered_again_if_it_is_wanted(
         assert (task.work, task.environment) == (Work.BULK_REPLAY, hooks.environment)
         assert (await finished(hooks, task)).data == {"messagesSent": 1}
         assert await ended(hooks, paid) == (State.DELIVERED, Reason.DELIVERED)
-    assert Counter(one.id for one in receiver.arrivals) == {paid.id: 2, lost.id: 1}
+    assert Counter(arrival.id for arrival in receiver.arrivals) == {paid.id: 2, lost.id: 1}
 
 
 async def test_payloads_are_forgotten_of_all_that_came_before(
@@ -78,7 +78,7 @@ async def test_payloads_are_forgotten_of_all_that_came_before(
         await hooks.change_endpoint(endpoint, standing=Standing.ENABLED)
         assert await ended(hooks, old) == (State.FAILED, Reason.EXPUNGED)
         assert await ended(hooks, new) == (State.DELIVERED, Reason.DELIVERED)
-    assert [one.id for one in receiver.arrivals] == [new.id]
+    assert [arrival.id for arrival in receiver.arrivals] == [new.id]
     assert (await hooks.store.get(Messages(shop.id), old.id)).payload is None
 
 

@@ -3,7 +3,7 @@ from tarry.cli.doctor.finding import Finding, State
 
 
 def found_of(facts: EndpointFacts, now: float = 1000.0) -> dict[str, Finding]:
-    return {one.check: one for one in facts.findings(now)}
+    return {finding.check: finding for finding in facts.findings(now)}
 
 
 def test_endpoints_are_counted_by_what_is_the_matter_with_them() -> None:

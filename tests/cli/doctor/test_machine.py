@@ -10,8 +10,8 @@ from tarry.cli.doctor.machine import check_python_and_extras, names, variables
 
 def lacking(*packages: str) -> list[tuple[State, str]]:
     return [
-        (one.state, one.words)
-        for one in check_python_and_extras(
+        (extra.state, extra.words)
+        for extra in check_python_and_extras(
             "postgresql://x", lambda package: package not in packages
         )
     ][1:]

@@ -39,7 +39,7 @@ def test_elements_are_those_of_the_list(
     found: list[object], other: object, wide: int | None
 ) -> None:
     text = json.dumps({"a": other, "data": found, "z": other}, indent=wide)
-    assert [json.loads(one) for one in elements(text, "data")] == found
+    assert [json.loads(element) for element in elements(text, "data")] == found
 
 
 @pytest.mark.parametrize("text", ["", "[", "{"])

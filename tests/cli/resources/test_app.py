@@ -40,7 +40,7 @@ def test_a_long_list_is_shown_in_part_or_whole(shell: Shell) -> None:
     ended = shell.run("app", "list", "--limit", "2", "--json")
     assert len(ended.stdout.splitlines()) == 2
     assert ended.stderr == "There are more: use --limit N or --all.\n"
-    assert set(made) < {one["id"] for one in shell.lines("app", "list", "--all")}
+    assert set(made) < {line["id"] for line in shell.lines("app", "list", "--all")}
     assert len(shell.lines("app", "list", "--limit", "3")) == 3
 
 

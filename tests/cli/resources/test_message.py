@@ -6,7 +6,7 @@ def test_messages_are_listed_and_found(shell: Shell) -> None:
     second = shell.json("send", "shop", "order.sent")
 
     def listed(*options: str) -> list[str]:
-        return [one["id"] for one in shell.lines("message", "list", "shop", *options)]
+        return [line["id"] for line in shell.lines("message", "list", "shop", *options)]
 
     assert listed() == [second["id"], first["id"]]
     assert listed("--event-type", "order.paid") == listed("--tag", "t") == [first["id"]]
@@ -26,7 +26,7 @@ def test_how_they_stand_with_an_endpoint_is_told(shell: Shell) -> None:
     shell.out("endpoint", "pause", "shop", "paused")
     sent = shell.json("send", "shop", "order.paid", '{"n": 1}')
     way = ("message", "list", "shop", "--endpoint", "paused")
-    assert [one["id"] for one in shell.lines(*way, "--status", "pending")] == [sent["id"]]
+    assert [line["id"] for line in shell.lines(*way, "--status", "pending")] == [sent["id"]]
     assert shell.lines(*way, "--status", "fail") == []
     assert "waiting" in shell.out(*way)
     assert shell.wrong("message", "list", "shop", "--status", "fail")[0] == 2

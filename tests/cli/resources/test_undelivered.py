@@ -34,7 +34,7 @@ def test_what_is_to_come_is_not_said_to_be_accepted_then(shell: Shell) -> None:
     shell.out("app", "create", "Later", "--uid", "later")
     shell.out("endpoint", "create", "later", "https://example.com/", "--uid", "till")
     sent = shell.json("send", "later", "order.paid", "--deliver-at", "1h")["id"]
-    (line,) = (one for one in shell.out("undelivered", "later").splitlines() if sent in one)
+    (line,) = (line for line in shell.out("undelivered", "later").splitlines() if sent in line)
     assert "scheduled" in line
     assert line.count("in 60 min, ") == 1
 

@@ -30,7 +30,7 @@ def test_keys_are_listed_without_their_texts_and_revoked(
 ) -> None:
     made = shell.json("key", "create", *where, "--name", "app", "--scope", "send")
     text = made.pop("key")
-    found = {one["id"]: one for one in shell.lines("key", "list", *where, "--all")}
+    found = {line["id"]: line for line in shell.lines("key", "list", *where, "--all")}
     assert found[made["id"]] == made
     said = shell.out("key", "list", *where, "--all")
     assert text not in said
@@ -64,7 +64,7 @@ def test_where_there_is_none_that_is_said_to_people(shell: Shell) -> None:
 def test_environments_have_their_own_keys(shell: Shell) -> None:
     other = ("--db", shell.db, "--environment", "org_other")
     made = shell.json("key", "create", *other)
-    assert [one["id"] for one in shell.lines("key", "list", *other)] == [made["id"]]
+    assert [line["id"] for line in shell.lines("key", "list", *other)] == [made["id"]]
     assert made["id"] not in shell.out("key", "list", "--db", shell.db, "--all")
     assert shell.lines("app", "list", "--key", made["key"]) == []
 

@@ -48,7 +48,7 @@ def test_programs_get_json_and_nothing_else(
 ) -> None:
     run_simulation(asked._replace(as_json=True))
     told = capsys.readouterr()
-    assert [one["policy"] for one in json.loads(told.out)["results"]] == ["a", "b"]
+    assert [result["policy"] for result in json.loads(told.out)["results"]] == ["a", "b"]
     assert told.err == ""
 
 

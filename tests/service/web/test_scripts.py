@@ -82,8 +82,8 @@ def test_a_payload_is_cut_out_as_it_stands_and_only_blanks_change(tmp_path: Path
     chance = random.Random(7)
     payloads = [written(chance) for _ in range(500)]
     answers = [
-        f'{{"id":"msg_1","eventType":"payload","payload":{one},"tags":["\\"payload\\":1"]}}'
-        for one in payloads
+        f'{{"id":"msg_1","eventType":"payload","payload":{payload},"tags":["\\"payload\\":1"]}}'
+        for payload in payloads
     ]
     code = """
     import { fieldText, indent, isJson } from "WEB/payload.js";

@@ -103,7 +103,7 @@ def test_few_clients_need_no_thought() -> None:
 def test_a_flat_policy_says_its_price() -> None:
     price = "The price: a lone failure waits as long."
     assert not any(price in one for one in sentences(told()))
-    (said,) = [one for one in sentences(told(candidate=FLAT)) if price in one]
+    (said,) = [sentence for sentence in sentences(told(candidate=FLAT)) if price in sentence]
     assert ": here a backoff" in said
     short = told(WISH.replace(outage=20), candidate=FLAT)
     assert any(": after so short an outage a backoff" in one for one in sentences(short))
@@ -129,7 +129,7 @@ def test_the_limits_the_lane_and_the_budget_come_last() -> None:
 
 @pytest.mark.parametrize("lane", [None, LANE._replace(recovery=Estimate(None, None, None, 5, 1))])
 def test_a_lane_nobody_knows_is_left_out(lane: Prediction | None) -> None:
-    assert not any(one.startswith("Coordinated") for one in sentences(told(lane=lane)))
+    assert not any(sentence.startswith("Coordinated") for sentence in sentences(told(lane=lane)))
 
 
 def test_a_small_service_gets_a_small_budget() -> None:

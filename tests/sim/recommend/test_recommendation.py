@@ -139,7 +139,7 @@ def test_the_policy_is_the_candidate_with_limits(found: Recommendation) -> None:
 def test_no_point_of_the_front_is_dominated(found: Recommendation) -> None:
     prices = [point[2:] for point in found.front]
     assert len(prices) > 1
-    assert not any(dominates(one, other) for one in prices for other in prices)
+    assert not any(dominates(price, other) for price in prices for other in prices)
     assert prices == sorted(prices)
 
 

@@ -466,7 +466,7 @@ async def test_when_the_next_probe_goes_is_on_record_also_if_the_one_that_is_ask
 
         service.sender.scripts["gw.example"] = script
         await probed.wait()
-        (moving,) = [one for one in endpoints if one.url.endswith(asked[0])]
+        (moving,) = [endpoint for endpoint in endpoints if endpoint.url.endswith(asked[0])]
         await service.move(moving, "https://other.example/in")
         await asyncio.sleep(5)
         (text,) = await service.store.origins([origin.name])

@@ -237,7 +237,9 @@ async def test_one_settlement_that_cannot_be_written_is_written_without_its_deta
         kept = [await service.store.read(AllAttemptsOf(message)) for message in messages]
         assert [len(some) for some in kept] == [1, 1, 1, attempts, 1, 1]
         assert gauges(service.dispatcher).unwritable == 1
-        (defect,) = [one.getMessage() for one in caplog.records if one.levelname == "ERROR"]
+        (defect,) = [
+            record.getMessage() for record in caplog.records if record.levelname == "ERROR"
+        ]
         assert messages[3] in defect
         assert "not to my taste" in defect
 

@@ -71,7 +71,7 @@ async def test_the_dispatcher_counts_what_is_asked_for() -> None:
         await asyncio.sleep(3)
         done = await service.store.get(Tasks(task.environment), task.id)
         assert done.finished_at is not None
-        assert [one["messageDestinations"] for one in done.data["appStats"]] == [3]
+        assert [app_stat["messageDestinations"] for app_stat in done.data["appStats"]] == [3]
 
 
 @virtually

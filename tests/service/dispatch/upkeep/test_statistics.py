@@ -55,7 +55,7 @@ async def test_only_applications_that_are_asked_for_are_counted_if_they_are_ther
     for known, found in [([other.id], [other.id]), (["app_gone", scene.application.id], None)]:
         task = a_count(Work.APP_STATS, data={"appIds": known})
         stats = (await count_statistics(scene.store, task, asyncio.Lock()))["appStats"]
-        assert [one["appId"] for one in stats] == (found or [scene.application.id])
+        assert [stat["appId"] for stat in stats] == (found or [scene.application.id])
 
 
 async def test_the_types_that_endpoints_are_sent_are_told(scene: Scene) -> None:
