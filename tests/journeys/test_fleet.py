@@ -14,7 +14,7 @@ from tarry.service.dispatch.limits.gate import read_pace
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.origins.record_exchange import RECORD_INTERVAL
 from tarry.service.dispatch.origins.shared_record import AHEAD, LOT
-from tarry.service.explain import Outlook, Scope, origins_of, outlook
+from tarry.service.explain import Outlook, PaceScope, origins_of, outlook
 from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import Limits
@@ -236,7 +236,7 @@ async def test_what_is_told_of_lanes_is_what_the_fleet_knows() -> None:
         await asyncio.sleep(600)
         for endpoint in fleet.endpoints:
             told = await told_of(first, endpoint)
-            assert (told.phase, told.scope) == (Phase.OPEN, Scope.ORIGIN)
+            assert (told.phase, told.scope) == (Phase.OPEN, PaceScope.ORIGIN)
             assert told.probe_at is not None
             assert first.now() < told.probe_at + LOT + 0.1 <= first.now() + 40
         fleet.gateway.come_back()

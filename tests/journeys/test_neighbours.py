@@ -10,7 +10,7 @@ from tarry.core.pace import Phase
 from tarry.core.probe_rule import PROBES
 from tarry.service.dispatch.lane.answers import NO_OVERLOAD
 from tarry.service.dispatch.limits.gate import RULE
-from tarry.service.explain import Scope, origins_of, outlook
+from tarry.service.explain import PaceScope, origins_of, outlook
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.store.kinds import AllDeliveriesOf, Lanes
@@ -210,7 +210,7 @@ async def test_one_that_stays_down_goes_apart_while_the_others_come_back(code: i
         row = await service.store.get(Lanes(endpoints[0].application), endpoints[0].id)
         records = await service.store.origins(origins_of(row))
         told = outlook(row, now=service.now(), origins=records)
-        assert (told.phase, told.scope) == (Phase.OPEN, Scope.ENDPOINT)
+        assert (told.phase, told.scope) == (Phase.OPEN, PaceScope.ENDPOINT)
         refused = [path for at, path in gateway.asked if path == "/0" and at >= gateway.up_at]
         assert len(refused) <= 40
         gateway.own = {}

@@ -7,7 +7,7 @@ from tarry.service.explain import (
     IN_LINE,
     OVERDUE,
     SENDING_TIME,
-    Scope,
+    PaceScope,
     explain,
     never_meant,
     origins_of,
@@ -382,9 +382,9 @@ def test_a_lane_that_is_open_says_since_when_and_when_it_is_tried() -> None:
 
 def test_a_lane_goes_by_the_pace_of_its_origin_while_that_is_in_trouble() -> None:
     own = b'{"phase":"closed","capacity":9.0}'
-    assert outlook(a_row(own), now=NOON, origins=whole(CLOSED)).scope is Scope.ENDPOINT
+    assert outlook(a_row(own), now=NOON, origins=whole(CLOSED)).scope is PaceScope.ENDPOINT
     ahead = outlook(a_row(own), now=NOON, origins=whole(PACED))
-    assert (ahead.scope, ahead.rate, ahead.capacity) == (Scope.ORIGIN, 120.0, 9.0)
+    assert (ahead.scope, ahead.rate, ahead.capacity) == (PaceScope.ORIGIN, 120.0, 9.0)
     assert ahead.done_at is None  # others wait for it too
 
 
@@ -396,28 +396,28 @@ def test_a_lane_that_is_open_by_itself_goes_by_itself(origin: bytes) -> None:
         is Reason.LANE_OPEN
     )
     ahead = outlook(a_row(OPEN), now=NOON, origins=whole(origin))
-    assert (ahead.phase, ahead.scope) == (Phase.OPEN, Scope.ENDPOINT)
+    assert (ahead.phase, ahead.scope) == (Phase.OPEN, PaceScope.ENDPOINT)
     assert ahead.probe_at == NOON + 60
 
 
 def test_a_lane_goes_by_the_pace_of_its_application_while_only_that_is_in_trouble() -> None:
     ahead = outlook(a_row(), now=NOON, origins=of_application(OPEN))
-    assert (ahead.phase, ahead.scope) == (Phase.OPEN, Scope.APPLICATION)
+    assert (ahead.phase, ahead.scope) == (Phase.OPEN, PaceScope.APPLICATION)
     assert waits(a_delivery(), a_row(), now=NOON, origins=of_application(OPEN)) == (
         Reason.LANE_OPEN,
         NOON + 60,
     )
     both = [*whole(CLOSED)[:1], OPEN]
-    assert outlook(a_row(), now=NOON, origins=both).scope is Scope.APPLICATION
+    assert outlook(a_row(), now=NOON, origins=both).scope is PaceScope.APPLICATION
 
 
 def test_an_application_that_stays_open_while_its_origin_comes_back_goes_by_itself() -> None:
     both = [*whole(PACED)[:1], OPEN]
     ahead = outlook(a_row(), now=NOON, origins=both)
-    assert (ahead.phase, ahead.scope) == (Phase.OPEN, Scope.APPLICATION)
+    assert (ahead.phase, ahead.scope) == (Phase.OPEN, PaceScope.APPLICATION)
     both = [*whole(OPEN)[:1], PACED]
     ahead = outlook(a_row(), now=NOON, origins=both)
-    assert (ahead.phase, ahead.scope) == (Phase.OPEN, Scope.ORIGIN)
+    assert (ahead.phase, ahead.scope) == (Phase.OPEN, PaceScope.ORIGIN)
 
 
 def test_a_sentence_names_a_failure_that_the_endpoints_of_an_application_share() -> None:
@@ -435,7 +435,7 @@ def test_a_tenant_does_not_learn_that_endpoints_of_others_fail_too() -> None:
     recovering = explain(a_delivery(), a_row(), [], now=NOON, origins=whole(PACED), tenant=True)
     assert "120" not in recovering.sentences[0]
     ahead = outlook(a_row(), now=NOON, origins=whole(PACED), tenant=True)
-    assert (ahead.scope, ahead.rate, ahead.capacity) == (Scope.ENDPOINT, None, None)
+    assert (ahead.scope, ahead.rate, ahead.capacity) == (PaceScope.ENDPOINT, None, None)
 
 
 def test_an_operator_learns_that_the_whole_host_is_affected() -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
-from tarry.service.explain import Outlook, Scope, origins_of, outlook
+from tarry.service.explain import Outlook, PaceScope, origins_of, outlook
 from tarry.service.hooks import Hooks
 from tarry.service.model.delivery import LIVE, Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
@@ -121,7 +121,7 @@ class Look:
         endpoint, first = row.endpoint, eligible[0]
         learned = at_once(self._store.origins(origins_of(row)))
         view = outlook(row, now=self._clock(), origins=learned)
-        if view.scope is not Scope.ENDPOINT:  # endpoints of its host take turns
+        if view.scope is not PaceScope.ENDPOINT:  # endpoints of its host take turns
             host = urlsplit(endpoint.url).hostname or ""
             # A probe is awaited. At a pace, a request that hangs holds up no other endpoint.
             if host in busy and (view.rate is None or not self._endpoints.hangs(host)):

@@ -58,7 +58,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     sentences: tuple[str, ...] = ()
 
 
-class Scope(StrEnum):
+class PaceScope(StrEnum):
     """Whether a lane's phase comes from its own endpoint, or from several at its origin."""
 
     ENDPOINT = "endpoint"
@@ -167,7 +167,7 @@ class Outlook(Struct, frozen=True, kw_only=True):
     """
 
     phase: Phase
-    scope: Scope
+    scope: PaceScope
     rate: float | None = None
     capacity: float | None = None
     down_since: float | None = None
@@ -188,10 +188,10 @@ def outlook(
     speed = max(pace.rate or 0.0, pace.capacity or 0.0) if pace.phase is Phase.PACED else 0.0
     speed = min(speed, _rate(row))
     enabled = row.endpoint.standing is Standing.ENABLED
-    foreseen = enabled and speed > 0 and row.waiting > 0 and scope is Scope.ENDPOINT
+    foreseen = enabled and speed > 0 and row.waiting > 0 and scope is PaceScope.ENDPOINT
     pace = _visible_pace(pace, scope, row, tenant=tenant)
-    if tenant and scope is Scope.ORIGIN:
-        scope = Scope.ENDPOINT
+    if tenant and scope is PaceScope.ORIGIN:
+        scope = PaceScope.ENDPOINT
     return Outlook(
         phase=pace.phase,
         scope=scope,
@@ -203,7 +203,7 @@ def outlook(
     )
 
 
-def _controlling_pace(row: LaneRow, origins: Sequence[bytes]) -> tuple[Scope, _Pace]:
+def _controlling_pace(row: LaneRow, origins: Sequence[bytes]) -> tuple[PaceScope, _Pace]:
     """Return the pace that controls a lane, and its scope.
 
     It is the pace of the whole origin while the origin fails or recovers, otherwise the pace of the
@@ -214,10 +214,10 @@ def _controlling_pace(row: LaneRow, origins: Sequence[bytes]) -> tuple[Scope, _P
     whole, group = map(_read, origins or (b"", b""))
     group_uses_own_gate = whole.phase is Phase.PACED and group.phase is not Phase.CLOSED
     if not group_uses_own_gate and _is_shared(own, whole):
-        return Scope.ORIGIN, _held(own, whole)
+        return PaceScope.ORIGIN, _held(own, whole)
     if _is_shared(own, group):
-        return Scope.APPLICATION, _held(own, group)
-    return Scope.ENDPOINT, own
+        return PaceScope.APPLICATION, _held(own, group)
+    return PaceScope.ENDPOINT, own
 
 
 def _held(own: _Pace, shared: _Pace) -> _Pace:
@@ -314,26 +314,26 @@ _SHARED_PACE = "Several endpoints of the application at this host are affected."
 _WHOLE = "The whole host is affected, endpoints of other applications included."
 
 
-def _visible_pace(pace: _Pace, scope: Scope, row: LaneRow, *, tenant: bool) -> _Pace:
+def _visible_pace(pace: _Pace, scope: PaceScope, row: LaneRow, *, tenant: bool) -> _Pace:
     """Return what the reader may know of a pace: that of an origin tells of other tenants."""
-    if not tenant or scope is not Scope.ORIGIN:
+    if not tenant or scope is not PaceScope.ORIGIN:
         return pace
     own = _read(row.known.pace)
     return replace(pace, rate=None, capacity=own.capacity, down_since=own.down_since)
 
 
-def _is_of_all(reason: Reason, scope: Scope) -> bool:
+def _is_of_all(reason: Reason, scope: PaceScope) -> bool:
     """Return whether a delivery waits because its whole origin fails or recovers."""
-    return scope is Scope.ORIGIN and reason in {Reason.LANE_OPEN, Reason.PACE}
+    return scope is PaceScope.ORIGIN and reason in {Reason.LANE_OPEN, Reason.PACE}
 
 
 def _wait_sentence(
-    reason: Reason, goes_at: float | None, row: LaneRow, scope: Scope, pace: _Pace
+    reason: Reason, goes_at: float | None, row: LaneRow, scope: PaceScope, pace: _Pace
 ) -> str:
     """Return why a delivery waits, and until when; nothing in it is about other tenants."""
     parts = [sentence(State.WAITING, reason)]
     if reason in {Reason.LANE_OPEN, Reason.PACE}:
-        parts += [_SHARED_PACE] if scope is Scope.APPLICATION else []
+        parts += [_SHARED_PACE] if scope is PaceScope.APPLICATION else []
         speed = f" and sent at {pace.rate:.3g}/s" if reason is Reason.PACE and pace.rate else ""
         waiting = "1 delivery is" if row.waiting == 1 else f"{row.waiting} deliveries are"
         parts.append(f"{waiting} waiting{speed}.")

@@ -10,7 +10,7 @@ from tarry.cli.commands import tarry
 from tarry.cli.resources.lane import REFUSALS, SHARED_WITH, of_delivery
 from tarry.core.policy import RetryAfter
 from tarry.service.dispatch.outcomes.judge import REFUSING
-from tarry.service.explain import Scope
+from tarry.service.explain import PaceScope
 from tarry.service.model.settings import DELIVERY
 from tests.cli.scripted import scripted
 from tests.cli.shell import Shell
@@ -82,7 +82,7 @@ def test_a_lane_that_sends_nothing_is_not_said_to_send(shell: Shell, endpoint: s
 
 
 def test_every_shared_scope_has_its_words() -> None:
-    assert {*SHARED_WITH, "endpoint"} == set(Scope)
+    assert {*SHARED_WITH, "endpoint"} == set(PaceScope)
 
 
 def shown(lane: Mapping[str, object], words: dict[str, str]) -> dict[str, str]:

@@ -34,6 +34,11 @@ def test_every_operation_has_a_name_of_its_own(openapi: dict[str, Any]) -> None:
     assert len(set(names)) == len(names)
 
 
+def test_every_schema_has_a_name_of_its_own_without_the_module() -> None:
+    schemas = document(operations())["components"]["schemas"]
+    assert [name for name in schemas if "." in name] == []
+
+
 def test_every_name_in_a_path_is_told_of(openapi: dict[str, Any]) -> None:
     for path, methods in openapi["paths"].items():
         for operation in methods.values():

@@ -13,7 +13,7 @@ from tarry.service.dispatch.limits.gate import RULE, read_pace
 from tarry.service.dispatch.origins.evidence import SEVERAL
 from tarry.service.dispatch.origins.origin import HELD_FOR_ALL, Origin
 from tarry.service.dispatch.origins.shared_record import Fleet, SharedRecord, write_record
-from tarry.service.explain import Scope, origins_of, outlook, waits
+from tarry.service.explain import PaceScope, origins_of, outlook, waits
 from tarry.service.model.application import Application
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
@@ -146,7 +146,7 @@ async def test_all_its_lanes_tell_of_the_trouble_also_those_that_never_sent() ->
             row = await service.store.get(Lanes(endpoint.application), endpoint.id)
             records = await service.store.origins(origins_of(row))
             told = outlook(row, now=service.now(), origins=records)
-            assert (told.phase, told.scope) == (Phase.OPEN, Scope.ORIGIN)
+            assert (told.phase, told.scope) == (Phase.OPEN, PaceScope.ORIGIN)
 
 
 @virtually

@@ -53,7 +53,7 @@ class HttpError(Struct):
     detail: str
 
 
-class Wrong(Struct):
+class InvalidField(Struct):
     """An error in one part of a request."""
 
     loc: list[str]
@@ -64,7 +64,7 @@ class Wrong(Struct):
 class ValidationError(Struct):
     """The errors in a request that cannot be used."""
 
-    detail: list[Wrong]
+    detail: list[InvalidField]
 
 
 def document(operations: Iterable[Operation]) -> Json:

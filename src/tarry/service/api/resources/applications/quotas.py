@@ -18,7 +18,7 @@ MOST_WAITING = 2**53 - 1
 group = Group("Quota", "v1.quota")
 
 
-class Source(StrEnum):
+class QuotaSource(StrEnum):
     """Where a quota comes from; `default` is the setting of the server that answers."""
 
     APPLICATION = "application"
@@ -34,7 +34,7 @@ class QuotaIn(Struct, rename="camel"):
 class QuotaOut(Struct, rename="camel"):
     """The most deliveries that may wait (null for no limit), and where the quota comes from."""
 
-    source: Source
+    source: QuotaSource
     most_waiting: int | None
 
 
@@ -60,5 +60,5 @@ async def delete(call: Call) -> None:
 def _quota_out(call: Call, application: Application) -> QuotaOut:
     """Return the quota that applies: the application's own, else the service's."""
     if application.most_waiting is not None:
-        return QuotaOut(Source.APPLICATION, application.most_waiting)
-    return QuotaOut(Source.DEFAULT, call.hooks.settings.most_waiting)
+        return QuotaOut(QuotaSource.APPLICATION, application.most_waiting)
+    return QuotaOut(QuotaSource.DEFAULT, call.hooks.settings.most_waiting)

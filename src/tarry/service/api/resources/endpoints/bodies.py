@@ -37,7 +37,7 @@ VERSION = 1
 """The `version` of every endpoint: only older clients use this field."""
 
 
-class Wish(StrEnum):
+class OwnerStanding(StrEnum):
     """The standings that an owner may set."""
 
     ENABLED = Standing.ENABLED.value
@@ -48,7 +48,7 @@ class Wish(StrEnum):
 class Own(Struct, rename="camel", kw_only=True):
     """Fields that only tarry has; a missing field does not change."""
 
-    standing: Wish | UnsetType = UNSET
+    standing: OwnerStanding | UnsetType = UNSET
     """Use it instead of `disabled`, which cannot express a pause."""
     concurrency: Concurrency | UnsetType | None = UNSET
     fifo: bool | UnsetType = UNSET
@@ -210,7 +210,7 @@ def _disabled(body: EndpointUpdate, stored: Standing) -> bool | UnsetType:
 
 
 def _standing(
-    wish: Wish | UnsetType, stored: Standing, *, disabled: bool | UnsetType
+    wish: OwnerStanding | UnsetType, stored: Standing, *, disabled: bool | UnsetType
 ) -> dict[str, object]:
     """Return the new standing, if the request sets one.
 

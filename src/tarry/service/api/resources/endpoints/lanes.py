@@ -14,7 +14,7 @@ from tarry.service.api.resources.attempts.statuses import STATE_OF_STATUS
 from tarry.service.api.resources.call import Call
 from tarry.service.api.resources.endpoints.bodies import EndpointOut, endpoint_out
 from tarry.service.api.resources.endpoints.change_notices import hooks_with_notices
-from tarry.service.explain import Scope, origins_of, outlook
+from tarry.service.explain import PaceScope, origins_of, outlook
 from tarry.service.last_attempt import last_attempt
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
@@ -43,7 +43,7 @@ class LaneOut(Struct, rename="camel", kw_only=True):
     state: str
     phase: Phase
     shared: bool
-    scope: Scope
+    scope: PaceScope
     standing: Standing
     backlog: int
     pace: float | None
@@ -114,7 +114,7 @@ async def _lane_out(call: Call, endpoint: Endpoint) -> LaneOut:
     return LaneOut(
         state=lane_state(standing, ahead.phase, failed=failed_at is not None),
         phase=ahead.phase,
-        shared=ahead.scope is not Scope.ENDPOINT,
+        shared=ahead.scope is not PaceScope.ENDPOINT,
         scope=ahead.scope,
         standing=standing,
         backlog=row.waiting,

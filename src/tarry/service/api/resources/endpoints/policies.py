@@ -37,7 +37,7 @@ _SCHEMA["properties"]["within"] |= {
 Document = Annotated[dict[str, Any], Meta(extra_json_schema=_SCHEMA)]
 
 
-class Source(StrEnum):
+class PolicySource(StrEnum):
     """Where a policy comes from. The first of these that has a policy decides."""
 
     ENDPOINT = "endpoint"
@@ -49,7 +49,7 @@ class Source(StrEnum):
 class PolicyOut(Struct):
     """A policy document with all fields, and where the policy comes from."""
 
-    source: Source
+    source: PolicySource
     policy: Document
 
 
@@ -133,18 +133,18 @@ async def _effective(
 ) -> PolicyOut:
     """Return the policy that applies: the endpoint's, application's, environment's or default."""
     documents = {
-        Source.ENDPOINT: None if endpoint is None else endpoint.policy,
-        Source.APPLICATION: None if application is None else application.policy,
-        Source.ENVIRONMENT: (
+        PolicySource.ENDPOINT: None if endpoint is None else endpoint.policy,
+        PolicySource.APPLICATION: None if application is None else application.policy,
+        PolicySource.ENVIRONMENT: (
             await call.hooks.store.get(Environments(), call.caller.environment)
         ).policy,
     }
     for source, document in documents.items():
         if document is not None:
             return _policy_out(source, read_policy(document))
-    return _policy_out(Source.DEFAULT, call.hooks.settings.policy)
+    return _policy_out(PolicySource.DEFAULT, call.hooks.settings.policy)
 
 
-def _policy_out(source: Source, policy: Policy) -> PolicyOut:
+def _policy_out(source: PolicySource, policy: Policy) -> PolicyOut:
     """Return a policy as a response shows it, with where it comes from."""
     return PolicyOut(source, to_dict(policy))

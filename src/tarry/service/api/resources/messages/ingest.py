@@ -52,7 +52,7 @@ class ContentQuery(Struct):
     with_content: bool = True
 
 
-class Refused(Struct):
+class RefusedMessage(Struct):
     """Why a message of a batch was not accepted; `index` counts from 0."""
 
     index: int
@@ -64,7 +64,7 @@ class Batch(Struct):
     """The messages of a batch in order; null for one that was not accepted, see `errors`."""
 
     data: list[MessageOut | None]
-    errors: list[Refused]
+    errors: list[RefusedMessage]
 
 
 @group.post(
@@ -106,7 +106,9 @@ async def create_batch(call: Call, body: bytes, query: ContentQuery) -> Batch:
             refused.append((index, result))
     if refused and len(refused) == len(data):
         raise refused[0][1]
-    return Batch(data, [Refused(index, *_code_and_detail(error)) for index, error in refused])
+    return Batch(
+        data, [RefusedMessage(index, *_code_and_detail(error)) for index, error in refused]
+    )
 
 
 async def _stored(call: Call, body: bytes, *, batch: bool) -> Sequence[Accepted | ServiceError]:
