@@ -22,3 +22,8 @@ class EventType(Struct, frozen=True, kw_only=True):
     validates: bool = False
     created_at: float
     updated_at: float
+
+    @property
+    def bytes(self) -> int:
+        """The size of its schemas. All other fields are short."""
+        return 0 if self.schemas is None else len(self.schemas.encode())

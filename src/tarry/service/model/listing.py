@@ -30,8 +30,8 @@ class Cut(Struct, frozen=True):
     The page starts after `mark`, an id that need not exist any more; with `back` it ends just
     before it. Without a mark it is the first page (with `back`, the last one). Entries that fit
     a filter may be rare, so at most `look` entries are examined, and the hits among them are
-    the page. A page of messages also ends before their payloads have more than `most_bytes`, but
-    not before its first entry.
+    the page. A page of messages or event types also ends before their payloads or schemas have more
+    than `most_bytes`, but not before its first entry.
     """
 
     limit: int = 50

@@ -162,6 +162,27 @@ class RegistryContract(Topic):
         page = (await store.page(EventTypes(ENVIRONMENT, archived=archived), cut)).entries
         assert [event_type.name for event_type in page] == names
 
+    @pytest.mark.parametrize("archived", [False, True])
+    @pytest.mark.parametrize("descending", [False, True])
+    @pytest.mark.parametrize("back", [False, True])
+    async def test_a_page_of_event_types_ends_before_their_schemas_have_too_many_bytes(
+        self, store: Store, *, back: bool, descending: bool, archived: bool
+    ) -> None:
+        sizes = {"a": 1000, "b": 1500, "c": 4000, "d": 2, "e": 0, "f": 2499}
+        for name, size in sizes.items():
+            schemas = "ä" * (size // 2) + "x" * (size % 2) if size else None
+            await store.create(an_event_type(name, schemas=schemas, archived=archived))
+        cut = Cut(limit=100, back=back, descending=descending, most_bytes=2500)
+        pages, marks = list[str](), list[str | None]()
+        while None not in marks:
+            page = await store.page(EventTypes(ENVIRONMENT, archived=archived), cut)
+            names = "".join(event_type.name for event_type in page.entries)
+            pages.append(names[::-1] if back else names)
+            marks.append(page.left_at)
+            cut = replace(cut, mark=page.left_at or "")
+        assert pages == (["ab", "c", "de", "f"] if cut.upwards else ["fe", "d", "c", "ba"])
+        assert marks == [*(page[-1] for page in pages[:-1]), None]
+
     # --- Keys -----------------------------------------------------------------------------------
 
     async def test_a_key_is_known_by_its_hash(self, store: Store, other: Store) -> None:

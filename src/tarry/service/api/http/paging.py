@@ -9,7 +9,7 @@ from tarry.service.model.listing import MOST_CHECKED, Cut
 
 MOST_PER_PAGE = 250
 MOST_PAGE_BYTES = 8 * 1024 * 1024
-"""A page ends before the payloads of its messages have more bytes together."""
+"""A page ends before its payloads or schemas have more bytes together."""
 BACK_PREFIX = "-"
 """The prefix of an iterator that asks for the page before an id."""
 
@@ -53,8 +53,8 @@ class Page(Struct, Generic[T], rename="camel"):
     """A page of a list. `done` means that nothing follows in the requested direction.
 
     A page that is not done may have fewer entries than its limit, or none, if few entries match:
-    one request checks at most 50,000 entries. A page of messages has fewer if their payloads would
-    have more than 8 MB together. The next page continues there.
+    one request checks at most 50,000 entries. A page of messages or event types has fewer if their
+    payloads or schemas would have more than 8 MB together. The next page continues there.
     """
 
     data: list[T]

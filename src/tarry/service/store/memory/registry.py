@@ -11,6 +11,7 @@ from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Key
 from tarry.service.model.listing import FIRST, LAST, Cut, Found
 from tarry.service.store.by_kind import RecordsByKind
+from tarry.service.store.event_type_page import page_of_event_types
 from tarry.service.store.memory.data import Data
 
 
@@ -55,7 +56,8 @@ class MemoryRegistry(RecordsByKind):
             for event_type in self._data.event_types.values()
             if event_type.environment == environment and (archived or not event_type.archived)
         }
-        return Found([event_types[name] for name in _names_of_page(event_types, cut)])
+        names = _names_from_mark(event_types, cut)
+        return page_of_event_types([event_types[name] for name in names], cut)
 
     async def _create_key(self, key: Key) -> None:
         """Add a new key."""
@@ -152,6 +154,11 @@ class MemoryRegistry(RecordsByKind):
 
 def _names_of_page(names: Iterable[str], cut: Cut) -> list[str]:
     """Return the names of a page, in the order of the list."""
+    return cut.in_order(_names_from_mark(names, cut))
+
+
+def _names_from_mark(names: Iterable[str], cut: Cut) -> list[str]:
+    """Return the names on the page's side of the mark, the one next to it first."""
     low, high = cut.between(FIRST, LAST)
     beyond = (name for name in names if low < name < high)
-    return cut.in_order(sorted(beyond, reverse=not cut.upwards))
+    return sorted(beyond, reverse=not cut.upwards)

@@ -245,3 +245,39 @@ async def test_a_request_that_came_before_is_answered_as_before(client: httpx.As
     body, key = {"name": "a", "description": "b"}, {"idempotency-key": "once"}
     first, second = [await client.post(PATH, json=body, headers=key) for _ in range(2)]
     assert (first.status_code, first.json()) == (second.status_code, second.json())
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending"])
+async def test_a_page_with_schemas_ends_at_eight_megabytes_and_the_next_one_continues(
+    client: httpx.AsyncClient, hooks: Hooks, order: str
+) -> None:
+    shop = await hooks.application("shop")
+    token, _ = await hooks.make_key((Scope.VIEW_BASE,), application=shop.id)
+    names = [f"big.{number:02d}" for number in range(20)]
+    long = {"1": {"description": "x" * 1_000_000}}
+    for number, name in enumerate(names):
+        await created(client, name, schemas=long, featureFlags=["hidden"] if number % 3 else [])
+    for key, seen in ((None, names), (token, names[::3])):
+        headers = {} if key is None else {"authorization": f"Bearer {key}"}
+        way = {"order": order, "limit": "250"}
+        listed, done = await page_of(client, headers, way)
+        assert (listed, done) == (seen if order == "ascending" else seen[::-1], True)
+        read, sizes, iterator, done = list[str](), list[int](), "", False
+        while not done:
+            place = {"iterator": iterator} if iterator else {}
+            query = {**way, **place, "with_content": "true"}
+            answer = await client.get(PATH, params=query, headers=headers)
+            page = answer.json()
+            read += [event_type["name"] for event_type in page["data"]]
+            sizes.append(len(answer.content))
+            iterator, done = page["iterator"], page["done"]
+        assert read == listed
+        assert max(sizes) < 8.5 * 1024 * 1024
+        assert len(sizes) == 3
+
+
+async def page_of(
+    client: httpx.AsyncClient, headers: dict[str, str], query: dict[str, str]
+) -> tuple[list[str], bool]:
+    page = (await client.get(PATH, params=query, headers=headers)).json()
+    return [event_type["name"] for event_type in page["data"]], page["done"]

@@ -10,7 +10,7 @@ from tarry.errors import Conflict, NotFound
 from tarry.service.api.http.access import Need
 from tarry.service.api.http.off_loop import off_loop
 from tarry.service.api.http.operation import CREATED, Group, Reply
-from tarry.service.api.http.paging import OrderedQuery, Page, cut, page
+from tarry.service.api.http.paging import MOST_PAGE_BYTES, OrderedQuery, Page, cut, page
 from tarry.service.api.http.problem import Invalid
 from tarry.service.api.http.times import Instant, instant
 from tarry.service.api.resources.applications.applications import Text
@@ -19,7 +19,7 @@ from tarry.service.api.resources.event_types.schemas import check_weight, read_s
 from tarry.service.api.resources.messages.bodies import Name
 from tarry.service.api.resources.upsert import change_or_create
 from tarry.service.model.event_type import EventType
-from tarry.service.model.listing import Cut
+from tarry.service.model.listing import Found
 from tarry.service.store.kinds import EventTypes
 
 KIND = "event type"
@@ -136,14 +136,14 @@ class DeleteQuery(Struct):
 @group.get(LIST_PATH, name="list", tenants=True)
 async def list_event_types(call: Call, query: EventTypeQuery) -> Page[EventTypeOut]:
     """List event types by name; `with_content` includes their schemas."""
-    event_types = await _visible_page(call, cut(query), archived=query.include_archived)
-
-    def to_output(event_type: EventType) -> EventTypeOut:
-        return event_type_out(
-            event_type if query.with_content else replace(event_type, schemas=None)
-        )
-
-    return page(event_types, query, to_output, lambda event_type: event_type.name)
+    listed = await _visible_page(call, query)
+    return page(
+        listed.entries,
+        query,
+        event_type_out,
+        lambda event_type: event_type.name,
+        left_at=listed.left_at,
+    )
 
 
 @group.post(LIST_PATH, needs=Need.CHANGE, status=CREATED, most_bytes=MOST_BYTES)
@@ -232,18 +232,29 @@ async def _changed(call: Call, name: str, change: Callable[[EventType], EventTyp
     return changed
 
 
-async def _visible_page(call: Call, cut: Cut, *, archived: bool) -> list[EventType]:
-    """Return a page of the event types that the caller may see."""
-    listed: list[EventType] = []
+async def _visible_page(call: Call, query: EventTypeQuery) -> Found[EventType]:
+    """Return a page of the event types that the caller may see.
+
+    It is read in pieces that all have few bytes. With schemas it ends with a piece that has many;
+    without them, the schemas of a piece are dropped before the next one is read.
+    """
+    kind = EventTypes(call.caller.environment, archived=query.include_archived)
+    listed, rest = list[EventType](), cut(query)
     while True:
-        event_types = (
-            await call.hooks.store.page(EventTypes(call.caller.environment, archived=archived), cut)
-        ).entries
-        visible = [event_type for event_type in event_types if may_see(call, event_type)]
-        listed = [*visible, *listed] if cut.back else [*listed, *visible]
-        if len(event_types) < cut.limit or len(listed) >= cut.limit:
-            return listed[-cut.limit :] if cut.back else listed[: cut.limit]
-        cut = replace(cut, mark=event_types[0 if cut.back else -1].name)
+        piece = await call.hooks.store.page(kind, rest)
+        visible = [
+            event_type if query.with_content else replace(event_type, schemas=None)
+            for event_type in piece.entries
+            if may_see(call, event_type)
+        ]
+        listed = [*visible, *listed] if rest.back else [*listed, *visible]
+        if len(listed) >= rest.limit or (piece.left_at is None and len(piece.entries) < rest.limit):
+            return Found(listed[-rest.limit :] if rest.back else listed[: rest.limit])
+        mark = piece.left_at or piece.entries[0 if rest.back else -1].name
+        left = MOST_PAGE_BYTES - sum(event_type.bytes for event_type in listed)
+        if listed and query.with_content and (piece.left_at is not None or left <= 0):
+            return Found(listed, mark)
+        rest = replace(rest, mark=mark, most_bytes=left)
 
 
 def may_see(call: Call, event_type: EventType) -> bool:

@@ -11,6 +11,7 @@ from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Key, Scope
 from tarry.service.model.listing import FIRST, LAST, Cut, Found
 from tarry.service.store.by_kind import RecordsByKind
+from tarry.service.store.event_type_page import page_of_event_types
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.part import Part
 from tarry.service.store.postgres.database.pool import Connection
@@ -70,7 +71,9 @@ class PostgresRegistry(RecordsByKind, Part):
             if archived
             else ("page_event_types", "page_event_types_down")
         )
-        return Found([_event_type(row) for row in await self._page_of(queries, environment, cut)])
+        sql, mark = _query_of(queries, cut)
+        type_rows = await self._database.fetch(sql, environment, mark, cut.limit, cut.most_bytes)
+        return page_of_event_types([_event_type(row) for row in type_rows], cut)
 
     async def _create_key(self, key: Key) -> None:
         """Add a new key."""
@@ -166,14 +169,20 @@ class PostgresRegistry(RecordsByKind, Part):
         self, queries: tuple[str, str], environment: str, cut: Cut
     ) -> list[rows.Row]:
         """Return the rows of a page, read with one query for each direction."""
-        up, down = queries
-        low, high = cut.between(FIRST, LAST)
-        sql, mark = (SQL[up], low) if cut.upwards else (SQL[down], high)
+        sql, mark = _query_of(queries, cut)
         return cut.in_order(await self._database.fetch(sql, environment, mark, cut.limit))
 
 
+def _query_of(queries: tuple[str, str], cut: Cut) -> tuple[str, str]:
+    """Return the query of a page's direction, and the mark that it starts from."""
+    up, down = queries
+    low, high = cut.between(FIRST, LAST)
+    return (SQL[up], low) if cut.upwards else (SQL[down], high)
+
+
 def _event_type(row: rows.Row) -> EventType:
-    return EventType(**{**row, "feature_flags": tuple(row["feature_flags"])})
+    fields = {name: row[name] for name in EventType.__struct_fields__}
+    return EventType(**{**fields, "feature_flags": tuple(row["feature_flags"])})
 
 
 def _from_event_type(event_type: EventType) -> tuple[object, ...]:

@@ -26,32 +26,57 @@ DELETE FROM tarry.event_type WHERE environment = $1 AND name = $2 RETURNING name
 SELECT * FROM tarry.event_type WHERE environment = $1 AND name = $2;
 
 -- name: page_event_types
--- Event types that are not archived, by name, after one.
-SELECT * FROM tarry.event_type
- WHERE environment = $1 AND name > $2 AND NOT archived
- ORDER BY name
- LIMIT $3;
+-- Event types that are not archived, by name, after one. It ends with the first one whose schemas,
+-- with those before it, have more bytes than a page may have.
+SELECT *
+  FROM (SELECT *, sum(octet_length(coalesce(schemas, ''))) OVER way AS bytes,
+               row_number() OVER way AS number
+          FROM tarry.event_type
+         WHERE environment = $1 AND name > $2 AND NOT archived
+        WINDOW way AS (ORDER BY name)
+         ORDER BY name
+         LIMIT $3) AS listed
+ WHERE $4::bigint IS NULL OR number <= 2 OR bytes - octet_length(coalesce(schemas, '')) <= $4
+ ORDER BY name;
 
 -- name: page_event_types_down
 -- The same before one, in descending order.
-SELECT * FROM tarry.event_type
- WHERE environment = $1 AND name < $2 AND NOT archived
- ORDER BY name DESC
- LIMIT $3;
+SELECT *
+  FROM (SELECT *, sum(octet_length(coalesce(schemas, ''))) OVER way AS bytes,
+               row_number() OVER way AS number
+          FROM tarry.event_type
+         WHERE environment = $1 AND name < $2 AND NOT archived
+        WINDOW way AS (ORDER BY name DESC)
+         ORDER BY name DESC
+         LIMIT $3) AS listed
+ WHERE $4::bigint IS NULL OR number <= 2 OR bytes - octet_length(coalesce(schemas, '')) <= $4
+ ORDER BY name DESC;
 
 -- name: page_event_types_all
--- All event types by name, after one.
-SELECT * FROM tarry.event_type
- WHERE environment = $1 AND name > $2
- ORDER BY name
- LIMIT $3;
+-- All event types by name, after one; it ends likewise.
+SELECT *
+  FROM (SELECT *, sum(octet_length(coalesce(schemas, ''))) OVER way AS bytes,
+               row_number() OVER way AS number
+          FROM tarry.event_type
+         WHERE environment = $1 AND name > $2
+        WINDOW way AS (ORDER BY name)
+         ORDER BY name
+         LIMIT $3) AS listed
+ WHERE $4::bigint IS NULL OR number <= 2 OR bytes - octet_length(coalesce(schemas, '')) <= $4
+ ORDER BY name;
 
 -- name: page_event_types_all_down
 -- The same before one, in descending order.
-SELECT * FROM tarry.event_type
- WHERE environment = $1 AND name < $2
- ORDER BY name DESC
- LIMIT $3;
+SELECT *
+  FROM (SELECT *, sum(octet_length(coalesce(schemas, ''))) OVER way AS bytes,
+               row_number() OVER way AS number
+          FROM tarry.event_type
+         WHERE environment = $1 AND name < $2
+        WINDOW way AS (ORDER BY name DESC)
+         ORDER BY name DESC
+         LIMIT $3) AS listed
+ WHERE $4::bigint IS NULL OR number <= 2 OR bytes - octet_length(coalesce(schemas, '')) <= $4
+ ORDER BY name DESC;
 
 -- name: create_key
 -- Add a new key, unless it exists.

@@ -1,5 +1,6 @@
 """Data of the HTTP API in this store."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -14,6 +15,7 @@ from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Key
 from tarry.service.model.listing import FIRST, LAST, Cut, Found
 from tarry.service.store.by_kind import RecordsByKind
+from tarry.service.store.event_type_page import page_of_event_types
 from tarry.service.store.sqlite.database import rows
 from tarry.service.store.sqlite.database.session import Session
 from tarry.service.store.sqlite.database.threads import Threads
@@ -79,7 +81,20 @@ class SqliteRegistry(RecordsByKind):
             if archived
             else ("page_event_types", "page_event_types_down")
         )
-        return await self._page_of(queries, environment, cut, rows.EVENT_TYPE)
+        sql, bounds = _query_of(queries, environment, cut)
+
+        def read(db: apsw.Connection) -> list[EventType]:
+            event_types, left = list[EventType](), math.inf
+            if cut.most_bytes is not None:
+                left = cut.most_bytes
+            for (text,) in db.execute(sql, bounds):
+                event_types.append(rows.EVENT_TYPE.decode(text))
+                left -= event_types[-1].bytes
+                if left < 0 and len(event_types) > 1:  # it does not fit, but shows that it follows
+                    break
+            return event_types
+
+        return page_of_event_types(await self._threads.browse(read), cut)
 
     async def _create_key(self, key: Key) -> None:
         """Add a new key."""
@@ -196,14 +211,21 @@ class SqliteRegistry(RecordsByKind):
         self, queries: tuple[str, str], environment: str, cut: Cut, decoder: json.Decoder[Value]
     ) -> Found[Value]:
         """Return a page of an environment's records, read with one query for each direction."""
-        up, down = queries
-        low, high = cut.between(FIRST, LAST)
-        sql, mark = (SQL[up], low) if cut.upwards else (SQL[down], high)
-        bounds = {"environment": environment, "mark": mark, "limit": cut.limit}
+        sql, bounds = _query_of(queries, environment, cut)
         page = await self._threads.browse(
             lambda db: [decoder.decode(text) for (text,) in db.execute(sql, bounds)]
         )
         return Found(cut.in_order(page))
+
+
+def _query_of(
+    queries: tuple[str, str], environment: str, cut: Cut
+) -> tuple[str, dict[str, str | int]]:
+    """Return the query of a page's direction, and its parameters."""
+    up, down = queries
+    low, high = cut.between(FIRST, LAST)
+    sql, mark = (SQL[up], low) if cut.upwards else (SQL[down], high)
+    return sql, {"environment": environment, "mark": mark, "limit": cut.limit}
 
 
 def _event_type(db: apsw.Connection, environment: str, name: str) -> EventType:
