@@ -10,9 +10,16 @@ from tarry.service.api.resources.event_types.schema_weight import (
     MOST_DEPTH,
     MOST_WEIGHT,
     TooHeavyError,
+    cost,
     count_alike,
+    count_large_integers,
+    count_letters,
+    count_schemas,
     count_values,
+    is_evaluated_again,
     weigh,
+    weight_of_patterns,
+    without_unevaluated,
 )
 
 NAMES = ("a", "b", "$ref", "default")
@@ -219,3 +226,50 @@ def test_what_multiplies_is_within_its_weight(
     Counted.evaluated = 0
     jsonschema_rs.Draft202012Validator(schema, keywords={"x": Counted}).is_valid(value)
     assert least <= Counted.evaluated <= weigh(schema) * count_values(value)
+
+
+def test_schemas_are_counted_with_all_that_look_like_some() -> None:
+    assert count_schemas(True) == 1  # noqa: FBT003  a schema
+    assert count_schemas({"anyOf": [{}, False, {"const": 5}], "title": "x"}) == 4
+
+
+def test_unevaluated_keywords_are_found_and_left_out_at_any_depth() -> None:
+    inner = {"unevaluatedItems": False, "items": [{"unevaluatedProperties": {}, "type": "null"}]}
+    assert is_evaluated_again({"a": [inner]})
+    assert not is_evaluated_again({"a": [{"items": {}}], "enum": ["unevaluatedItems"]})
+    assert without_unevaluated({"a": [inner, 1]}) == {"a": [{"items": [{"type": "null"}]}, 1]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"const": 5}, 2 + 60),
+        ({"const": "x"}, 2),
+        ({"enum": [1, 2]}, 1 + 3),
+        ({"enum": [1, "x"]}, 1 + 3 + 120),
+        ({"multipleOf": 2}, 2),
+        ({"const": {"a": 1}}, 4 + 18),
+        ({"enum": [[1], [2]]}, 6 + 30),
+        ({"pattern": "a"}, 2 + 8),
+        ({"patternProperties": {"a": {}, "b": {}}}, 4 + 16),
+        ({"uniqueItems": True}, 2 + 8),
+        ({"multipleOf": 0.1}, 2 + 8000),
+    ],
+)
+def test_slow_keywords_cost_more_than_they_weigh(schema: object, expected: int) -> None:
+    assert cost(schema) == expected
+    assert weigh(schema) < 10
+
+
+def test_patterns_count_again_for_each_reference_to_them() -> None:
+    inner = {"pattern": "a", "patternProperties": {"b": {}, "c": {"pattern": "d"}}}
+    assert weight_of_patterns(inner) == 4
+    referring = {"$defs": {"a": inner}, "allOf": [{"$ref": "#/$defs/a"}] * 3, "maxLength": 5}
+    assert weight_of_patterns(referring) == 12
+    assert weight_of_patterns({"title": "pattern"}) == 0
+
+
+def test_large_integers_and_letters_are_counted_at_any_depth() -> None:
+    payload = {"abc": ["de", 2**64, -(2**64), 2**64 - 1, 1e300, True], "f": {}}
+    assert count_large_integers(payload) == 2
+    assert count_letters(payload) == 6

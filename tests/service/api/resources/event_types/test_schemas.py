@@ -1,3 +1,4 @@
+import json
 from threading import current_thread
 from typing import Any
 
@@ -10,6 +11,7 @@ from tarry.service.api.resources.event_types.schemas import (
     MOST_COMPILED_PATTERNS,
     MOST_PATTERN_LENGTH,
     MOST_PATTERNS,
+    MOST_SCHEMAS,
     ValidatorCache,
     check_payload,
     check_weight,
@@ -87,7 +89,7 @@ def test_of_a_long_payload_it_is_not_said_where_it_does_not_fit() -> None:
 
 def test_a_payload_that_would_take_too_long_is_refused() -> None:
     schema = msgspec.json.encode({"enum": list(range(4000))}).decode()
-    with pytest.raises(Invalid, match="at most 20000000 are allowed"):
+    with pytest.raises(Invalid, match="at most 10000000 are allowed"):
         validate(schema, msgspec.json.encode({"a": [1] * 6000}), ["body"])
 
 
@@ -111,7 +113,7 @@ def test_the_newest_schema_is_the_one_of_the_highest_version(
 def test_numbers_that_look_alike_are_not_compared_without_end() -> None:
     payload = msgspec.json.encode({"a": [2**62 + number for number in range(2000)]})
     validate('{"maxProperties": 9}', payload, ["body"])
-    with pytest.raises(Invalid, match="steps; at most 20000000 are allowed"):
+    with pytest.raises(Invalid, match="steps; at most 10000000 are allowed"):
         validate(r'{"properties": {"a": {"unique\u0049tems": true}}}', payload, ["body"])
 
 
@@ -202,3 +204,70 @@ async def test_a_payload_with_little_work_is_checked_at_once_and_another_in_a_th
 )
 def test_an_example_is_chosen(schema: object, index: int, expected: bytes | None) -> None:
     assert example(text(_1=schema), index) == expected
+
+
+def references(levels: int) -> dict[str, Any]:
+    """A schema that is compiled three times as often with each level."""
+    inner: dict[str, Any] = {f"a{levels}": {}}
+    for level in range(levels):
+        again = [{"$ref": f"#/$defs/a{level + 1}"}] * 3
+        inner[f"a{level}"] = {"unevaluatedProperties": False, "allOf": again}
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, "$defs": inner, "$ref": "#/$defs/a0"}
+
+
+def test_a_schema_that_would_take_hours_to_compile_is_kept_but_not_checked_with() -> None:
+    stored = read_schemas({"1": msgspec.Raw(msgspec.json.encode(references(40)))})
+    with pytest.raises(Invalid, match="it has more than 5000 parts"):
+        check_weight(stored)
+
+
+def test_the_form_of_such_a_schema_is_checked_too() -> None:
+    schema = references(40)
+    schema["$defs"]["a40"] = {"minLength": "x"}
+    with pytest.raises(Invalid, match="it is not a JSON Schema"):
+        read_schemas({"1": msgspec.Raw(msgspec.json.encode(schema))})
+
+
+def test_a_light_schema_is_compiled_with_its_unevaluated_properties() -> None:
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "unevaluatedProperties": False,
+    }
+    stored = read_schemas({"1": msgspec.Raw(msgspec.json.encode(schema))})
+    check_weight(stored)
+    with pytest.raises(Invalid):
+        validate(msgspec.json.encode(schema).decode(), b'{"a": 1}', ["body"])
+
+
+@pytest.mark.parametrize("part", [{"type": "null"}, True])
+def test_the_parts_of_all_schemas_together_are_limited(part: object) -> None:
+    def alternatives(count: int) -> msgspec.Raw:
+        return msgspec.Raw(msgspec.json.encode({"anyOf": [part] * (count - 1)}))
+
+    read_schemas({"1": alternatives(MOST_SCHEMAS)})
+    read_schemas({"1": alternatives(MOST_SCHEMAS - 10), "2": alternatives(10)})
+    for schemas in (
+        {"1": alternatives(MOST_SCHEMAS + 1)},
+        {"1": alternatives(MOST_SCHEMAS - 10), "2": alternatives(11)},
+    ):
+        with pytest.raises(Invalid, match="may have at most 10000 parts together"):
+            read_schemas(schemas)
+
+
+SLOW: dict[str, tuple[object, object]] = {
+    "numbers": ({"items": {"not": {"anyOf": [{"const": n} for n in range(1000)]}}}, [-1] * 4000),
+    "mixed lists": ({"items": {"not": {"enum": [*range(1500), "x"]}}}, [-1] * 4000),
+    "fractions": ({"items": {"multipleOf": 0.0001}}, [1e300] * 50_000),
+    "large integers": ({"items": {"allOf": [{"minimum": 0}] * 500}}, [10**300] * 1000),
+    "long texts": ({"allOf": [{"pattern": f"^(a|b)*{n}?$"} for n in range(90)]}, "ab" * 400_000),
+}
+
+
+@pytest.mark.parametrize("name", sorted(SLOW))
+def test_a_payload_that_is_slow_to_check_is_refused(name: str) -> None:
+    schema, payload = SLOW[name]
+    text = msgspec.json.encode(schema).decode()
+    check_weight(msgspec.json.encode({"1": schema}).decode())
+    with pytest.raises(Invalid, match="at most 10000000 are allowed"):
+        validate(text, json.dumps(payload).encode(), ["body"])

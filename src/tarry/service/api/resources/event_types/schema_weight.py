@@ -4,7 +4,9 @@ The target of a reference counts again for each reference to it. So the work of 
 most the schema's weight times the number of the payload's values, however the schema is written.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
 from urllib.parse import unquote
 
 MOST_BYTES = 64 * 1024
@@ -13,6 +15,7 @@ MOST_WEIGHT = 5000
 MOST_DEPTH = 100
 """The deepest nesting of schemas, with references followed."""
 
+_WORD = 64
 _EXACT, _LARGEST = 2**53, 2**1000
 """Integers of at least `_EXACT` may share a float with other integers. All integers of at least
 `_LARGEST` count as alike, because the largest ones have no float at all."""
@@ -36,6 +39,18 @@ _NOT_EVALUATED_AGAIN = _EVALUATE_SIBLINGS | {
 }
 """The siblings that are not evaluated again: they name their properties and items directly."""
 
+SLOW_NUMBER = 60
+"""What a comparison with a number costs, of parts that cost 1: the validator makes a Python object
+of each number first."""
+SLOW_CONTAINER = 6
+"""What a comparison with a list or an object costs, for each value in it."""
+SLOW_PATTERN = 8
+"""What the search for a pattern costs, besides the length of the text."""
+SLOW_DIVISION = 8000
+"""What `multipleOf` costs with a divisor that is no integer: the validator divides fractions."""
+LARGE_INTEGER = 600
+"""As how many values an integer counts that has more than 64 bits."""
+
 Weight = tuple[int, int]
 """The weight of a schema, and its depth."""
 
@@ -47,19 +62,67 @@ class TooHeavyError(ValueError):
 def weigh(schema: object) -> int:
     """Return the weight of a schema; TooHeavyError if it is above MOST_WEIGHT or unknown."""
     try:
-        return _Scale(schema).weigh_part(schema)[0]
+        return _Scale(schema, most=MOST_WEIGHT).weigh_part(schema)[0]
     except RecursionError as error:
         raise TooHeavyError(_TOO_DEEP) from error
+
+
+def cost(schema: Any) -> int:  # noqa: ANN401  any JSON
+    """Return the weight of a schema that can be weighed, with slow keywords at their true cost."""
+    return _Scale(schema, cost_of=_cost_of, most=math.inf).weigh_part(schema)[0]
+
+
+def weight_of_patterns(schema: Any) -> int:  # noqa: ANN401  any JSON
+    """Return how many patterns of a schema that can be weighed may have to match one text."""
+    scale = _Scale(schema, each=0, cost_of=_patterns_of, most=math.inf)
+    return scale.weigh_part(schema)[0]
+
+
+def _cost_of(keyword: str, value: object) -> int:
+    """Return what a keyword costs besides the number of its values."""
+    own = 0
+    match keyword, value:
+        case "multipleOf", float():
+            own = SLOW_DIVISION
+        case "const", int() | float():
+            own = SLOW_NUMBER
+        case "enum", list() if len({type(one) for one in value}) > 1:
+            own = SLOW_NUMBER * len(value)  # if all have one type, the validator has a quick way
+        case ("const", dict() | list()) | ("enum", [dict() | list(), *_]):
+            own = SLOW_CONTAINER * count_values(value)
+        case ("pattern", _) | ("uniqueItems", True):
+            own = SLOW_PATTERN
+        case "patternProperties", dict():
+            own = SLOW_PATTERN * len(value)
+    return own
+
+
+def _patterns_of(keyword: str, value: object) -> int:
+    """Return the number of patterns in a keyword."""
+    if keyword == "patternProperties" and isinstance(value, dict):
+        return len(value)
+    return int(keyword == "pattern")
 
 
 _TOO_DEEP = f"its schemas are nested too deeply; at most {MOST_DEPTH} levels are allowed"
 
 
 class _Scale:
-    """Weighs the parts of one schema, and remembers their weights."""
+    """Weighs the parts of one schema, and remembers their weights.
 
-    def __init__(self, root: object) -> None:
+    A part weighs `each`, and what `cost_of` says of its keywords; at most `most` altogether.
+    """
+
+    def __init__(
+        self,
+        root: Any,  # noqa: ANN401  any JSON
+        *,
+        each: int = 1,
+        cost_of: Callable[[str, object], int] = lambda _keyword, _value: 0,
+        most: float,
+    ) -> None:
         self._root = root
+        self._each, self._cost_of, self._most = each, cost_of, most
         dialect = root.get("$schema") if isinstance(root, dict) else None
         self._ids = (
             ("$id", "id") if isinstance(dialect, str) and "draft-04" in dialect else ("$id",)
@@ -73,7 +136,7 @@ class _Scale:
     def weigh_part(self, part: object) -> Weight:
         """Return the weight of a schema within the root; TooHeavyError if it is too much."""
         if not isinstance(part, dict):
-            return 1, 1
+            return self._each, 1
         if id(part) in self._weights:
             return self._weights[id(part)]
         if id(part) in self._in_progress:
@@ -89,7 +152,7 @@ class _Scale:
             if keyword not in _COST_NOTHING
         }
         self._in_progress.remove(id(part))
-        weight = 1 + sum(weight for weight, _ in weights.values())
+        weight = self._each + sum(weight for weight, _ in weights.values())
         depth = 1 + max((depth for _, depth in weights.values()), default=0)
         if not _EVALUATE_SIBLINGS.isdisjoint(weights):
             evaluated_again = sum(
@@ -98,7 +161,7 @@ class _Scale:
                 if keyword not in _NOT_EVALUATED_AGAIN
             )
             weight += (1 + depth) * evaluated_again
-        if weight > MOST_WEIGHT:
+        if weight > self._most:
             detail = f"it has more than {MOST_WEIGHT} parts, counting what it refers to"
             raise TooHeavyError(f"{detail}; simplify it, or describe fewer parts")
         if depth > MOST_DEPTH:
@@ -108,22 +171,24 @@ class _Scale:
 
     def _weigh_keyword(self, keyword: str, value: object) -> Weight:
         """Return the weight of one keyword of a schema, with the schemas in its value."""
+        own = self._cost_of(keyword, value)
         if keyword in _REFERENCES and isinstance(value, str):
             return self.weigh_part(self._target_of_reference(value))
         if keyword in _DATA:
-            return count_values(value), 0
+            return own + self._each * count_values(value), 0
         if keyword in _SCHEMAS_BY_NAME and isinstance(value, dict):
             value = list(value.values())
-        return self._weigh_value(value)
+        weight, depth = self._weigh_value(value)
+        return own + weight, depth
 
     def _weigh_value(self, value: object) -> Weight:
         """Return the weight of a value that may be a schema or contain some; others weigh 1."""
         if isinstance(value, dict):
             return self.weigh_part(value)
         if not isinstance(value, list):
-            return 1, 0
+            return self._each, 0
         weights = [self._weigh_value(item) for item in value]
-        return 1 + sum(weight for weight, _ in weights), max(
+        return self._each + sum(weight for weight, _ in weights), max(
             (depth for _, depth in weights), default=0
         )
 
@@ -191,9 +256,48 @@ def patterns_in(schema: object) -> Iterator[str]:
             yield from part["patternProperties"]
 
 
+def count_schemas(schema: object) -> int:
+    """Return the number of schemas in a schema, itself included, and of all that look like some."""
+    return sum(isinstance(part, dict | bool) for part in _parts(schema))
+
+
+def is_evaluated_again(schema: object) -> bool:
+    """Return whether a schema has keywords that evaluate their siblings again."""
+    return any(
+        isinstance(part, dict) and not _EVALUATE_SIBLINGS.isdisjoint(part)
+        for part in _parts(schema)
+    )
+
+
+def without_unevaluated(schema: Any) -> Any:  # noqa: ANN401  any JSON
+    """Return a schema without the keywords that evaluate their siblings again."""
+    if isinstance(schema, dict):
+        return {
+            keyword: without_unevaluated(value)
+            for keyword, value in schema.items()
+            if keyword not in _EVALUATE_SIBLINGS
+        }
+    if isinstance(schema, list):
+        return [without_unevaluated(value) for value in schema]
+    return schema
+
+
 def count_values(payload: object) -> int:
     """Return the number of values in a payload, including the names of fields."""
     return sum(1 + (len(part) if isinstance(part, dict) else 0) for part in _values_inside(payload))
+
+
+def count_large_integers(payload: object) -> int:
+    """Return the number of integers in a payload that have more than 64 bits."""
+    return sum(isinstance(part, int) and part.bit_length() > _WORD for part in _parts(payload))
+
+
+def count_letters(payload: object) -> int:
+    """Return how long all texts in a payload are together, names of fields included."""
+    return sum(
+        len(part) if isinstance(part, str) else sum(map(len, part)) if isinstance(part, dict) else 0
+        for part in _parts(payload)
+    )
 
 
 def count_alike(payload: object) -> int:

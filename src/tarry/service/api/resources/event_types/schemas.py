@@ -13,12 +13,20 @@ from tarry.service.api.http.off_loop import off_loop
 from tarry.service.api.http.problem import Invalid
 from tarry.service.api.http.surrogates import decode
 from tarry.service.api.resources.event_types.schema_weight import (
+    LARGE_INTEGER,
     MOST_BYTES,
     TooHeavyError,
+    cost,
     count_alike,
+    count_large_integers,
+    count_letters,
+    count_schemas,
     count_values,
+    is_evaluated_again,
     patterns_in,
     weigh,
+    weight_of_patterns,
+    without_unevaluated,
 )
 
 Patterns = jsonschema_rs.FancyRegexOptions | jsonschema_rs.RegexOptions
@@ -35,8 +43,14 @@ MOST_PATTERNS = 100
 """The most regular expressions in all schemas of an event type. Compiling one can take 5 ms."""
 MOST_PATTERN_LENGTH = 1000
 """The most characters of a regular expression."""
-MOST_WORK = 20_000_000
-"""The most work of one validation: the schema's weight times the number of the payload's values."""
+MOST_SCHEMAS = 10_000
+"""The most schemas, one inside the other or beside it, in all schemas of an event type. Compiling
+them holds the interpreter's lock: 10,000 take about 20 ms."""
+MOST_WORK = 10_000_000
+"""The most work of one validation: the schema's cost times the number of the payload's values.
+
+The validator holds the interpreter's lock. A step takes about 3 ns, at most 5 ns.
+"""
 WORK_OF_PAIR = 8
 """The work of comparing two different numbers that have the same float."""
 MOST_REPORTED_WORK = 100_000
@@ -50,12 +64,13 @@ QUICK_WORK = 100_000
 
 def read_schemas(schemas: dict[str, msgspec.Raw]) -> str:
     """Return schemas by version as the text that is stored; Invalid says which is not a schema."""
-    left = MOST_PATTERNS
+    patterns_left, schemas_left = MOST_PATTERNS, MOST_SCHEMAS
     for version, raw in schemas.items():
         try:
             schema = msgspec.json.decode(raw)
-            left -= _count_patterns(schema, most=left)
-            _compiled(schema, _ALL_PATTERNS)
+            patterns_left -= _count_patterns(schema, most=patterns_left)
+            schemas_left -= _count_schemas(schema, most=schemas_left)
+            _compiled(_quick_to_compile(schema), _ALL_PATTERNS)
         except jsonschema_rs.ValidationError as error:
             path = ["body", "schemas", version, *map(str, error.instance_path)]
             raise Invalid(path, f"it is not a JSON Schema: {error.message}") from error
@@ -75,6 +90,31 @@ def _count_patterns(schema: object, *, most: int) -> int:
         detail = f"a pattern has {len(longest)} characters; at most {MOST_PATTERN_LENGTH} are"
         raise ValueError(f"{detail} allowed")
     return len(patterns)
+
+
+def _count_schemas(schema: object, *, most: int) -> int:
+    """Return the number of schemas in a schema; ValueError if there are too many."""
+    count = count_schemas(schema)
+    if count > most:
+        detail = f"all schemas of an event type may have at most {MOST_SCHEMAS} parts together"
+        raise ValueError(f"it has {count} parts; {detail}")
+    return count
+
+
+def _quick_to_compile(schema: Any) -> Any:  # noqa: ANN401  any JSON
+    """Return a schema as it can be compiled in a short time, to learn if it is one.
+
+    The compiler follows references again for each `unevaluatedProperties` and `unevaluatedItems`,
+    with the interpreter's lock held. A schema of 1 KB can keep it busy for hours. If such a schema
+    is too heavy to validate payloads against, it is checked without these keywords.
+    """
+    if not is_evaluated_again(schema):
+        return schema
+    try:
+        weigh(schema)
+    except TooHeavyError:
+        return without_unevaluated(schema)
+    return schema
 
 
 def newest(schemas: str) -> tuple[str, msgspec.Raw] | None:
@@ -118,7 +158,7 @@ def check_weight(schemas: str) -> None:
 async def check_payload(schema: str, payload: bytes, path: list[str]) -> None:
     """Refuse a payload that does not match a schema; Invalid says where it does not."""
     known = _validators.known(schema)
-    if known is not None and known.weight * len(payload) <= QUICK_WORK:
+    if known is not None and known.cost * len(payload) <= QUICK_WORK:
         validate(schema, payload, path)
     else:
         await off_loop(validate, schema, payload, path)
@@ -129,7 +169,9 @@ def validate(schema: str, payload: bytes, path: list[str]) -> None:
     try:
         known = _validators.get(schema)
         value = decode(payload, Any)
-        work = known.weight * count_values(value)
+        work = known.cost * (count_values(value) + LARGE_INTEGER * count_large_integers(value))
+        if known.patterns_of_text:
+            work += known.patterns_of_text * count_letters(value) // 2
         if known.may_compare_items:
             work += known.weight * count_alike(value) * WORK_OF_PAIR
         if work > MOST_WORK:
@@ -146,10 +188,15 @@ def validate(schema: str, payload: bytes, path: list[str]) -> None:
 
 
 class Compiled(msgspec.Struct, frozen=True):
-    """The validator of a schema, its weight, and whether it may use `uniqueItems`."""
+    """The validator of a schema, its weight and cost, and whether it may use `uniqueItems`.
+
+    One text may have to match `patterns_of_text` patterns. The schema has `patterns` altogether.
+    """
 
     validator: jsonschema_rs.Validator
     weight: int
+    cost: int
+    patterns_of_text: int
     may_compare_items: bool
     patterns: int
 
@@ -198,7 +245,9 @@ def _compile(schema: str) -> Compiled:
     except jsonschema_rs.ValidationError as error:  # `read_schemas` accepted it, so it is a pattern
         detail = f"{error.instance!r} uses look-around or is too large"
         raise TooHeavyError(f"{detail}; use a simpler pattern") from error
-    return Compiled(validator, weight, may_compare_items, patterns)
+    return Compiled(
+        validator, weight, cost(decoded), weight_of_patterns(decoded), may_compare_items, patterns
+    )
 
 
 def _compiled(schema: Any, patterns: Patterns) -> jsonschema_rs.Validator:  # noqa: ANN401  any JSON
