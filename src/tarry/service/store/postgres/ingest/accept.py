@@ -1,7 +1,8 @@
 """Accept messages: number their deliveries in the lanes, and save all in one transaction."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from msgspec.structs import astuple
 
@@ -18,6 +19,10 @@ from tarry.service.store.postgres.queries import SQL
 MESSAGE = (*Message.__struct_fields__, "key", "lanes", "seqs")
 DELIVERY = ("lane", "seq", "message", "state", "reason", "due_at", "accepted_at", "ended_at")
 
+PIECE = 5000
+"""After how many deliveries, or endpoints that were looked at, other tasks of the loop may go on. A
+batch for many endpoints has a million deliveries."""
+
 Routed = tuple[NewMessage, list[Route]]
 
 
@@ -30,11 +35,16 @@ async def accept(
     """
     tenants = await routes.tenants(connection, {new.message.application for new in messages})
     results = await decide(connection, tenants, messages, limited=limited)
-    accepted = [
-        (new, tenants[new.message.application].to(new.message, new.only))
-        for new, result in zip(messages, results, strict=True)
-        if isinstance(result, Accepted) and not result.repeated
-    ]
+    accepted = list[Routed]()
+    looked_at = 0
+    for new, result in zip(messages, results, strict=True):
+        if isinstance(result, Accepted) and not result.repeated:
+            tenant = tenants[new.message.application]
+            accepted.append((new, tenant.to(new.message, new.only)))
+            looked_at += len(tenant.routes)
+            if looked_at >= PIECE:
+                looked_at = 0
+                await asyncio.sleep(0)
     try:
         await _save(connection, accepted)
     except Stale:
@@ -49,7 +59,7 @@ async def _save(connection: Connection, accepted: Sequence[Routed]) -> None:
     messages: list[tuple[object, ...]] = []
     deliveries: list[tuple[object, ...]] = []
     skipped: Counter[int] = Counter()
-    for new, routes in accepted:
+    async for new, routes in _in_pieces(accepted):
         lanes = [route.endpoint.lane for route in routes]
         new_seqs = []
         for route in routes:
@@ -70,10 +80,13 @@ async def _take_numbers(
     connection: Connection, accepted: Sequence[Routed]
 ) -> tuple[dict[int, int], list[int]]:
     """Return the last sequence number of each lane before these messages, and the lanes to wake."""
-    route_of_lane = {route.endpoint.lane: route for _, routes in accepted for route in routes}
+    route_of_lane: dict[int, Route] = {}
+    added: Counter[int] = Counter()
+    async for _, routes in _in_pieces(accepted):
+        route_of_lane |= {route.endpoint.lane: route for route in routes}
+        added.update(route.endpoint.lane for route in routes)
     if not route_of_lane:
         return {}, []
-    added = Counter(route.endpoint.lane for _, routes in accepted for route in routes)
     live = [not route_of_lane[lane].endpoint.skips for lane in added]
     lane_rows = await connection.fetch(SQL["add_lanes"], list(added), list(added.values()), live)
     versions = {row["number"]: row["version"] for row in lane_rows}
@@ -88,6 +101,17 @@ async def _take_numbers(
     }
     woken = [row["number"] for row in lane_rows if row["woken"] or row["number"] in scheduled]
     return {row["number"]: row["added"] for row in lane_rows}, woken
+
+
+async def _in_pieces(accepted: Sequence[Routed]) -> AsyncIterator[Routed]:
+    """Yield messages with their routes, and let other tasks of the loop go on now and then."""
+    done = 0
+    for new, routes in accepted:
+        yield new, routes
+        done += len(routes)
+        if done >= PIECE:
+            done = 0
+            await asyncio.sleep(0)
 
 
 def _start(message: Message, standing: Standing) -> tuple[object, ...]:

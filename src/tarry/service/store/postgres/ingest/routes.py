@@ -33,16 +33,19 @@ class Tenant(Struct):
     most_waiting: int | None
     waiting: int
     routes: Sequence[Route] = ()
+    routes_by_kind: dict[tuple[str, tuple[str, ...]], list[Route]] = {}
+    """The routes of messages with a type and channels, as far as they were found."""
 
     def to(self, message: Message, only: str | None = None) -> list[Route]:
         """Return the endpoints that a message goes to; see `NewMessage` for `only`."""
         if only is not None:
             return [route for route in self.routes if route.endpoint.id == only]
-        return [
-            route
-            for route in self.routes
-            if route.endpoint.wants(message.event_type, message.channels)
-        ]
+        kind = (message.event_type, message.channels)
+        found = self.routes_by_kind.get(kind)
+        if found is None:
+            found = [route for route in self.routes if route.endpoint.wants(*kind)]
+            self.routes_by_kind[kind] = found
+        return found
 
 
 class Routes:
