@@ -1,5 +1,6 @@
-"""The server and the client of the tests of the API: attacks are made on the same server."""
+"""The servers of the tests of the API and of conformance: attacks are made on the same ones."""
 
+from tests.conformance.conftest import db, server
 from tests.service.api.conftest import anyio_backend, client, hooks, path, url
 
-__all__ = ["anyio_backend", "client", "hooks", "path", "url"]
+__all__ = ["anyio_backend", "client", "db", "hooks", "path", "server", "url"]

@@ -75,6 +75,22 @@ def _deep(levels: int) -> object:
     return schema
 
 
+def _unevaluated(levels: int) -> object:
+    """A schema that a compiler reads three times as often with each level."""
+    levels_by_name: dict[str, object] = {
+        f"a{level}": {
+            "unevaluatedProperties": False,
+            "allOf": [{"$ref": f"#/$defs/a{level + 1}"}] * 3,
+        }
+        for level in range(levels)
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$defs": {**levels_by_name, f"a{levels}": {}},
+        "$ref": "#/$defs/a0",
+    }
+
+
 def _messages() -> Iterator[Case]:
     for name, payload in PAYLOADS.items():
         yield f"message, {name}", request("POST", MESSAGES, message(payload))
@@ -112,6 +128,38 @@ def _schemas() -> Iterator[Case]:
     yield "schema, deep", schema_in("deep", _deep(200))
     yield "schema, a long list", schema_in("list", {"enum": list(range(100_000))})
     yield "schema, many branches", schema_in("branches", {"anyOf": [{"type": "null"}] * 50_000})
+    yield "schema, some branches", schema_in("some", {"anyOf": [{"type": "null"}] * 9_900})
+    yield "schema, references to references", schema_in("references", _unevaluated(40))
+
+
+def _validated() -> Iterator[Case]:
+    """Messages that are as slow to check as they may be, and some that are slower."""
+    numbers = {"not": {"anyOf": [{"const": number} for number in range(1000)]}}
+    slow: dict[str, tuple[object, object, int]] = {
+        "numbers": ({"items": numbers}, -1, 155),
+        "numbers, too many": ({"items": numbers}, -1, 4000),
+        "a mixed list": ({"items": {"not": {"enum": [*range(1500), "x"]}}}, -1, 100),
+        "fractions": ({"items": {"multipleOf": 0.0001}}, 1e300, 1200),
+        "fractions, too many": ({"items": {"multipleOf": 0.0001}}, 1e300, 100_000),
+        "large integers": ({"items": {"allOf": [{"minimum": 0}] * 500}}, 10**300, 15),
+        "patterns": (
+            {"items": {"allOf": [{"pattern": f"^a*b{n}?"} for n in range(90)]}},
+            "a",
+            9000,
+        ),
+        "parts": ({"items": {"allOf": [{"type": "integer"}] * 2000}}, 1, 2400),
+    }
+    for name, (schema, value, count) in slow.items():
+        kind = f"slow.{name.replace(' ', '-').replace(',', '')}"
+        body = {
+            "name": kind,
+            "description": "",
+            "validatePayload": True,
+            "schemas": {"1": {"properties": {"a": schema}}},
+        }
+        yield f"slow schema, {name}", request("POST", TYPES, json.dumps(body).encode())
+        sent = json.dumps({"eventType": kind, "payload": {"a": [value] * count}}).encode()
+        yield f"slow message, {name}", request("POST", MESSAGES, sent)
 
 
 def _endpoints() -> Iterator[Case]:
@@ -154,6 +202,9 @@ def _reads() -> Iterator[Case]:
     yield "the dashboard", request("GET", "/dashboard")
     yield "metrics", request("GET", "/metrics")
     yield "a page of long messages", request("GET", f"{MESSAGES}?limit=250&with_content=true")
+    yield "a page of long schemas", request("GET", f"{TYPES}?limit=250&with_content=true")
+    yield "a page of event types", request("GET", f"{TYPES}?limit=250")
+    yield "a page of endpoints", request("GET", f"{ENDPOINTS}?limit=250")
     yield "a page of messages", request("GET", f"{MESSAGES}?limit=250&with_content=false")
 
 
@@ -161,6 +212,7 @@ def nasty() -> Iterator[Case]:
     """All of them."""
     yield from _messages()
     yield from _schemas()
+    yield from _validated()
     yield from _endpoints()
     yield from _heads()
     yield from _reads()
