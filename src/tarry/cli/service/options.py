@@ -20,6 +20,7 @@ from tarry.cli.extras import needed_for
 from tarry.cli.input.byte_size import ByteSize
 from tarry.cli.input.option_group import option_group
 from tarry.cli.input.ranges import Number, Whole
+from tarry.cli.service.core_files import write_no_core_files
 from tarry.core.nearest import nearest
 from tarry.errors import ServiceError, SettingsError, StoreError
 
@@ -252,6 +253,7 @@ def serving(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     """Run a command of the service on an event loop; an error ends it with a line and a code."""
 
     def run(*args: P.args, **options: P.kwargs) -> T:
+        write_no_core_files()
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
         try:
             with needed_for("the webhook service"):
