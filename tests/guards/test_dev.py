@@ -312,7 +312,12 @@ def test_an_interrupted_command_leaves_without_a_traceback(
 
 @pytest.mark.parametrize(
     ("command", "module"),
-    [("simulate", "simulation"), ("mutate", "mutation"), ("measure", "measure")],
+    [
+        ("simulate", "simulation"),
+        ("mutate", "mutation"),
+        ("measure", "measure"),
+        ("audit", "audit"),
+    ],
 )
 def test_a_program_of_the_tests_gets_all_arguments(
     dev: ModuleType, monkeypatch: pytest.MonkeyPatch, command: str, module: str
