@@ -17,6 +17,7 @@ import msgspec
 from tarry.errors import StoreUnavailable, TarryError
 from tarry.service.api.http import cors
 from tarry.service.api.http.access import Access, Caller, Need, least_scope
+from tarry.service.api.http.body_room import BodyRoom
 from tarry.service.api.http.idempotency import Idempotency
 from tarry.service.api.http.metrics import CONTENT_TYPE, RequestMetrics, delivery_lines
 from tarry.service.api.http.operation import Operation, Reply
@@ -88,6 +89,7 @@ class Api:
         }
         self.metrics = RequestMetrics()
         self._limit = limit or RateLimit(None)
+        self._body_room = BodyRoom()
         self._public_address = public_address or PublicAddress()
         self._idempotency = Idempotency(hooks.store, now=now)
         self._send_cache = SendCache(hooks.store)
@@ -213,13 +215,21 @@ class Api:
             if wait := self._limit.take(caller.key):
                 detail = "too many requests with this key; retry after the time in `retry-after`"
                 return problem(429, "rate_limit", detail, {"retry-after": str(wait)})
-        body: bytes | None = b""
-        if operation.body is not None:
-            body = await _read(request, receive, operation.most_bytes)
-        if body is None:
-            detail = f"the body may have at most {operation.most_bytes} bytes"
-            return problem(413, "payload_too_large", detail)
-        return await self._carry_out(match, caller, request, body)
+        if operation.body is None:
+            return await self._carry_out(match, caller, request, b"")
+        return await self._answer_with_body(match, caller, request, receive)
+
+    async def _answer_with_body(
+        self, match: Match, caller: Caller, request: Request, receive: Receive
+    ) -> Answer:
+        """Read the body as soon as there is room for it, and carry the operation out."""
+        most = match.operation.most_bytes
+        async with self._body_room.reserve(caller.key, min(request.body_size(most), most)):
+            body = await _read(request, receive, most)
+            if body is None:
+                detail = f"the body may have at most {most} bytes"
+                return problem(413, "payload_too_large", detail)
+            return await self._carry_out(match, caller, request, body)
 
     async def _carry_out(
         self, match: Match, caller: Caller, request: Request, body: bytes
@@ -336,7 +346,7 @@ async def _read(request: Request, receive: Receive, most_bytes: int) -> bytes | 
 
     A body whose `Content-Length` is too large is not read at all.
     """
-    if int(request.headers.get(b"content-length", b"0")) > most_bytes:
+    if request.body_size(0) > most_bytes:
         return None
     parts, size = [], 0
     while True:

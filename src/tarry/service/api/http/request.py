@@ -33,6 +33,10 @@ class Request(Struct, frozen=True, kw_only=True):
         """Return a header's value, empty if it is missing."""
         return self.headers.get(name, b"").decode("latin-1")
 
+    def body_size(self, unknown: int) -> int:
+        """Return the size of the body, or `unknown` if it comes in chunks."""
+        return int(self.headers.get(b"content-length", unknown))
+
     @property
     def idempotency_key(self) -> str | None:
         """The request's idempotency key, if any."""
