@@ -4,7 +4,7 @@ import re
 
 from tests.project_files import ROOT
 
-_STATED = re.compile(r"at most (\d+) MB of memory to a process of the service")
+_STATED = re.compile(r"adds at most (\d+) MB of memory to a process of the service")
 
 
 def stated() -> int:

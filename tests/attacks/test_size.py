@@ -25,10 +25,10 @@ from tarry.service.api.http import kept_answers
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving as serving_api
 from tarry.service.model.key import Scope
+from tests.attacks.growth import MOST_GROWTH
 from tests.conformance.server import SEALING, Server, serving
 from tests.plain_http import PLAIN
 
-MB = 1_000_000
 URL = "https://example.com/in"
 KEY = "let-me-in"
 HUGE = {f"k{number}": "x" * 4000 for number in range(220)}
@@ -75,7 +75,7 @@ def test_a_tenant_fills_the_memory_of_a_server_with_endpoints(server: Server) ->
         client.post("/app/shop/msg", json={"eventType": "a", "payload": {}})
         grown = server.memory - before
         assert {answer.status_code for answer in answers} == {413}
-        assert grown < 100 * MB
+        assert grown < MOST_GROWTH
         metadata = {"k" + str(number): "x" * 4000 for number in range(4)}
         body = {"url": URL, "metadata": metadata, "description": "x" * 4096}
         made = [client.post("/app/shop/endpoint", json=body).status_code for _ in range(1050)]
@@ -83,7 +83,7 @@ def test_a_tenant_fills_the_memory_of_a_server_with_endpoints(server: Server) ->
         for _ in range(20):
             client.post("/app/shop/msg", json={"eventType": "a", "payload": {}})
         grown = server.memory - before
-        assert grown < 250 * MB
+        assert grown < MOST_GROWTH
 
 
 @pytest.mark.anyio
