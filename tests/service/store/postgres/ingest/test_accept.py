@@ -66,3 +66,18 @@ async def test_few_and_many_are_kept_in_the_same_way(
     await store.add(new)
     assert await scene.messages() == [added.message for added in new]
     assert [due.payload for due in await scene.due()] == [added.message.payload for added in new]
+
+
+@pytest.mark.parametrize("most", [1, 3, 5, 20_000])
+async def test_a_large_batch_is_written_in_pieces_and_in_one_transaction(
+    scene: Scene, store: PostgresStore, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr("tarry.service.store.postgres.ingest.accept.MOST_ROWS", most)
+    monkeypatch.setattr("tarry.service.store.postgres.ingest.accept.PIECE", most)
+    second = await scene.add_endpoint()
+    batch = [new_message(scene.application) for _ in range(7)]
+    await store.add(batch)
+    for number, new in enumerate(batch, start=1):
+        found = await store.read(AllDeliveriesOf(new.message.id))
+        assert [delivery.seq for _, delivery in found] == [number] * 2
+        assert {endpoint.id for endpoint, _ in found} >= {second.id}
