@@ -7,7 +7,6 @@ body that would be accepted has one or two values replaced by something else.
 import json
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any
 from urllib.parse import quote
 
 from tarry.service.api.http.operation import Operation
@@ -18,7 +17,7 @@ from tests.conformance.tenants import BODIES, NAME, SINCE
 Names = Mapping[str, Sequence[str]]
 """The ids and uids of things that exist, by their name in a path."""
 
-JSON: tuple[Any, ...] = (
+JSON: tuple[object, ...] = (
     *(None, True, False, 0, 1, -1, 2**31, 2**53, 2**63, 2**64, 10**40, -0.0, 0.1, 1e308, 5e-324),
     *("", " ", "a", "\0", "\ud800", "\U0001f600", "é", "a" * 300, "x" * 5000, "%00", "../..", "'"),
     *("null", "ep_", "app_1", "order.paid", "https://example.com/", "http://127.0.0.1/", "-1"),
@@ -33,7 +32,7 @@ TEXTS = (
     *(SINCE, "9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "now", "app_1", "-app_1", "../x"),
 )
 """Values of queries and names in paths."""
-MORE_BODIES: dict[str, Any] = {
+MORE_BODIES: dict[str, object] = {
     "v1.key.create": {"name": "x", "scopes": ["read"]},
     "v1.endpoint.update-headers": {"headers": {"x-a": "1"}},
     "v1.endpoint.patch-headers": {"headers": {"x-a": None}, "deleteHeaders": ["x-b"]},
@@ -156,7 +155,7 @@ def _fields_of_body(operation: Operation) -> list[str]:
     shape = document["paths"][f"/api/v1{operation.path}"][operation.method.lower()]
     found: list[str] = []
 
-    def collect(part: Any) -> None:  # noqa: ANN401  JSON
+    def collect(part: object) -> None:
         if isinstance(part, dict):
             if isinstance(reference := part.get("$ref"), str):
                 collect(document["components"]["schemas"][reference.rpartition("/")[2]])
@@ -173,7 +172,7 @@ def _fields_of_body(operation: Operation) -> list[str]:
     return sorted(set(found)) or ["unknown"]
 
 
-def _changed(chance: random.Random, value: Any, fields: Sequence[str]) -> Any:  # noqa: ANN401  JSON
+def _changed(chance: random.Random, value: object, fields: Sequence[str]) -> object:
     """Return JSON with one value replaced, added or removed."""
     other = chance.choice(JSON)
     if isinstance(value, list) and value and chance.random() < 0.7:

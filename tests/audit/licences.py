@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from importlib.metadata import metadata, requires
-from typing import Any, Protocol
+from typing import Protocol
 
 from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
@@ -38,7 +38,7 @@ Requires = Callable[[str], Iterable[str] | None]
 class Fields(Protocol):
     """What a package says of itself."""
 
-    def get_all(self, name: str, failobj: None = None) -> list[Any] | None:
+    def get_all(self, name: str, failobj: None = None) -> list[str] | None:
         """Return all values of a field; None if there is none."""
 
 

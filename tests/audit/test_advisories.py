@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from packaging.utils import canonicalize_name
@@ -14,7 +13,7 @@ from tests.audit.locks import Pinned
 PACKAGES = [Pinned(canonicalize_name("some-package"), "1.5", None, (), "dev.txt")]
 
 
-def advisory(folder: Path, *, name: str = "Some_Package", **more: Any) -> Path:  # noqa: ANN401  JSON
+def advisory(folder: Path, *, name: str = "Some_Package", **more: object) -> Path:
     entry = {"package": {"ecosystem": "PyPI", "name": name}, "versions": ["1.4", "1.5"]}
     text = json.dumps({"id": "PYSEC-1", "summary": "It leaks.", "affected": [entry], **more})
     folder.mkdir(exist_ok=True)

@@ -16,7 +16,6 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import httpx
 
@@ -136,9 +135,10 @@ def _use(
     """Make traffic, and read what it left with several keys."""
     admin = {"authorization": f"Bearer {markers.api_key}"}
 
-    def post(path: str, **body: Any) -> Any:  # noqa: ANN401  JSON
+    def post(path: str, **body: object) -> dict[str, str]:
         answer = client.post(f"/api/v1{path}", json=body, headers=admin)
-        return answer.raise_for_status().json()
+        created: dict[str, str] = answer.raise_for_status().json()
+        return created
 
     post("/app", name="shop", uid="shop")
     headers = {"X-Token": markers.header_value, "Authorization": markers.authorization_value}
@@ -164,9 +164,9 @@ def _use(
     return replace(markers, created_key=created.json()["key"], portal_token=token.json()["token"])
 
 
-def _attempts(client: httpx.Client, message: str, headers: dict[str, str]) -> list[Any]:
+def _attempts(client: httpx.Client, message: str, headers: dict[str, str]) -> list[dict[str, str]]:
     answer = client.get(f"/api/v1/app/shop/attempt/msg/{message}", headers=headers)
-    found: list[Any] = answer.raise_for_status().json()["data"]
+    found: list[dict[str, str]] = answer.raise_for_status().json()["data"]
     return found
 
 
@@ -202,44 +202,38 @@ def _errors(client: httpx.Client, markers: Markers) -> bytes:
     """Return what is answered to requests that fail and have markers in them."""
     admin = {"authorization": f"Bearer {markers.api_key}"}
     wrong = {"authorization": f"Bearer {markers.wrong_key}"}
-    endpoint, url = "/api/v1/app/shop/endpoint", "https://example.com/"
+    endpoint = "/api/v1/app/shop/endpoint"
     payload = f'{{"eventType": "paid", "payload": {{"card": "{markers.payload}"'
 
-    def body(**fields: object) -> dict[str, Any]:
-        return {"json": {"url": url, **fields}}
+    def post(path: str, headers: dict[str, str], body: object) -> httpx.Request:
+        return client.build_request("POST", path, headers=headers, json=body)
 
-    tries: list[tuple[str, str, dict[str, str], dict[str, Any]]] = [
-        ("GET", "/api/v1/app", wrong, {}),
-        ("GET", "/metrics", wrong, {}),
-        ("GET", "/metrics", admin, {}),
-        ("GET", f"/api/v1/app?api_key={markers.api_key}", {}, {}),
-        ("GET", f"/api/v1/nothing?key={markers.api_key}", admin, {}),
-        ("POST", endpoint, admin, body(headers={"X-Token": f"{markers.header_value}\n"})),
-        ("POST", endpoint, admin, body(headers={"X-Token": f" {markers.header_value}"})),
-        ("POST", endpoint, admin, body(headers={"Host": markers.header_value})),
-        ("POST", endpoint, admin, body(headers={"X-Token": [markers.header_value]})),
-        ("POST", endpoint, admin, body(secret=f"{markers.signing_secret}!")),
-        ("POST", endpoint, admin, body(secret=[markers.signing_secret])),
-        (
-            "PATCH",
-            f"{endpoint}/good/headers",
-            admin,
-            {"json": {"headers": {"X-Token": f"{markers.header_value}\r"}}},
-        ),
-        (
-            "POST",
-            f"{endpoint}/good/secret/rotate",
-            admin,
-            {"json": {"key": f"{markers.signing_secret}?"}},
-        ),
-        ("POST", "/api/v1/app/shop/msg", admin, {"content": payload}),
-        ("POST", "/api/v1/app/shop/msg", wrong, {"content": f"{payload}}}}}"}),
-        ("POST", "/api/v1/app/none/msg", admin, {"content": f"{payload}}}}}"}),
+    def send(path: str, headers: dict[str, str], content: str) -> httpx.Request:
+        return client.build_request("POST", path, headers=headers, content=content)
+
+    broken: list[dict[str, object]] = [
+        {"headers": {"X-Token": f"{markers.header_value}\n"}},
+        {"headers": {"X-Token": f" {markers.header_value}"}},
+        {"headers": {"Host": markers.header_value}},
+        {"headers": {"X-Token": [markers.header_value]}},
+        {"secret": f"{markers.signing_secret}!"},
+        {"secret": [markers.signing_secret]},
     ]
-    answers = [
-        client.request(method, path, headers=headers, **more)
-        for method, path, headers, more in tries
+    patch = {"headers": {"X-Token": f"{markers.header_value}\r"}}
+    requests = [
+        client.build_request("GET", "/api/v1/app", headers=wrong),
+        client.build_request("GET", "/metrics", headers=wrong),
+        client.build_request("GET", "/metrics", headers=admin),
+        client.build_request("GET", f"/api/v1/app?api_key={markers.api_key}"),
+        client.build_request("GET", f"/api/v1/nothing?key={markers.api_key}", headers=admin),
+        *(post(endpoint, admin, {"url": "https://example.com/", **fields}) for fields in broken),
+        client.build_request("PATCH", f"{endpoint}/good/headers", headers=admin, json=patch),
+        post(f"{endpoint}/good/secret/rotate", admin, {"key": f"{markers.signing_secret}?"}),
+        send("/api/v1/app/shop/msg", admin, payload),
+        send("/api/v1/app/shop/msg", wrong, f"{payload}}}}}"),
+        send("/api/v1/app/none/msg", admin, f"{payload}}}}}"),
     ]
+    answers = [client.send(request) for request in requests]
     for answer in answers:
         if answer.is_success:
             raise RuntimeError(f"{answer.request.method} {answer.request.url.path} did not fail")

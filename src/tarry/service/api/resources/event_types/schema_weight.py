@@ -67,12 +67,12 @@ def weigh(schema: object) -> int:
         raise TooHeavyError(_TOO_DEEP) from error
 
 
-def cost(schema: Any) -> int:  # noqa: ANN401  any JSON
+def cost(schema: object) -> int:
     """Return the weight of a schema that can be weighed, with slow keywords at their true cost."""
     return _Scale(schema, cost_of=_cost_of, most=math.inf).weigh_part(schema)[0]
 
 
-def weight_of_patterns(schema: Any) -> int:  # noqa: ANN401  any JSON
+def weight_of_patterns(schema: object) -> int:
     """Return how many patterns of a schema that can be weighed may have to match one text."""
     scale = _Scale(schema, each=0, cost_of=_patterns_of, most=math.inf)
     return scale.weigh_part(schema)[0]
@@ -269,7 +269,7 @@ def is_evaluated_again(schema: object) -> bool:
     )
 
 
-def without_unevaluated(schema: Any) -> Any:  # noqa: ANN401  any JSON
+def without_unevaluated(schema: object) -> object:
     """Return a schema without the keywords that evaluate their siblings again."""
     if isinstance(schema, dict):
         return {

@@ -101,7 +101,7 @@ def _count_schemas(schema: object, *, most: int) -> int:
     return count
 
 
-def _quick_to_compile(schema: Any) -> Any:  # noqa: ANN401  any JSON
+def _quick_to_compile(schema: object) -> object:
     """Return a schema as it can be compiled in a short time, to learn if it is one.
 
     The compiler follows references again for each `unevaluatedProperties` and `unevaluatedItems`,
