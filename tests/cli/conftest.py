@@ -12,7 +12,10 @@ from tarry.service import open_hooks
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
 from tarry.testing.receiver import Receiver
+from tests.cli.readable_process import readable_process
 from tests.cli.shell import KEY, Shell
+
+__all__ = ["readable_process"]
 
 LOCAL = ("127.0.0.0/8",)
 

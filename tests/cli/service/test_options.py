@@ -220,3 +220,14 @@ def test_what_a_dispatcher_does_at_a_time_comes_from_the_environment_too(runner:
     assert runner.invoke(told, env=environment).stdout == "5 2.0 0.0\n"
     Path("tarry.toml").write_text("in_flight = 6\ngrace = 1.5\n")
     assert runner.invoke(told).stdout == "6 10.0 1.5\n"
+
+
+def test_a_command_of_the_service_writes_no_core_files(
+    runner: CliRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared: list[str] = []
+    monkeypatch.setattr(
+        "tarry.cli.service.options.write_no_core_files", lambda: prepared.append("")
+    )
+    assert runner.invoke(show, ["--db", "sqlite:///hooks.db"]).exit_code == 0
+    assert len(prepared) == 1
