@@ -258,14 +258,14 @@ def patterns_in(schema: object) -> Iterator[str]:
 
 def count_schemas(schema: object) -> int:
     """Return the number of schemas in a schema, itself included, and of all that look like some."""
-    return sum(isinstance(part, dict | bool) for part in _parts(schema))
+    return sum(isinstance(part, dict | bool) for part in _values_inside(schema))
 
 
 def is_evaluated_again(schema: object) -> bool:
     """Return whether a schema has keywords that evaluate their siblings again."""
     return any(
         isinstance(part, dict) and not _EVALUATE_SIBLINGS.isdisjoint(part)
-        for part in _parts(schema)
+        for part in _values_inside(schema)
     )
 
 
@@ -289,14 +289,16 @@ def count_values(payload: object) -> int:
 
 def count_large_integers(payload: object) -> int:
     """Return the number of integers in a payload that have more than 64 bits."""
-    return sum(isinstance(part, int) and part.bit_length() > _WORD for part in _parts(payload))
+    return sum(
+        isinstance(part, int) and part.bit_length() > _WORD for part in _values_inside(payload)
+    )
 
 
 def count_letters(payload: object) -> int:
     """Return how long all texts in a payload are together, names of fields included."""
     return sum(
         len(part) if isinstance(part, str) else sum(map(len, part)) if isinstance(part, dict) else 0
-        for part in _parts(payload)
+        for part in _values_inside(payload)
     )
 
 
