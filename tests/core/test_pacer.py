@@ -56,7 +56,7 @@ def paced(capacity: float | None = None, now: float = NOW) -> Pace:
 def test_five_failures_in_a_row_open_a_lane() -> None:
     pace = told(Pace(), *[Seen(failed=1)] * 5)
     assert pace.phase is Phase.OPEN
-    assert (pace.rate, pace.down_since, pace.probes, pace.streak) == (0.0, NOW, 0, 0)
+    assert (pace.rate, pace.down_since, pace.probes, pace.streak) == (0.0, NOW, 0, 5)
     assert pace.probe_at > NOW
 
 
@@ -133,6 +133,33 @@ def test_a_lane_that_answers_just_after_it_was_opened_starts_faster() -> None:
         hardly = told(down(capacity), Seen(late=1, took=0.05), now=soon)
         assert (hardly.phase, hardly.rate) == (Phase.PACED, rate)
     assert told(down(), Seen(late=1, took=0.05), now=later).rate == RULE.first
+
+
+def test_a_lane_whose_failures_may_turn_out_to_be_chance_is_probed_often() -> None:
+    doubtful = down().replace(history=Sample(10, 10), probe_at=NOW + 60)
+    row = in_a_row(RULE, doubtful)
+    pace, soon = doubtful, NOW + RULE.silence
+    for _ in range(row - RULE.failures):
+        pace = told(pace.replace(probe_at=NOW + 60), Seen(failed=1), draw=never)
+        assert (pace.phase, pace.probe_at) == (Phase.OPEN, soon)
+    back = told(pace, Seen(passed=1), now=NOW + 1)
+    assert back.rate == RULE.first  # it was down after all
+    later = told(pace.replace(probe_at=NOW + 60), Seen(failed=1), draw=never)
+    assert later.probe_at == NOW + 60
+    assert told(doubtful, Seen(passed=1), now=NOW + 1).rate == BRISK * RULE.first
+
+
+def test_a_lane_that_opened_after_a_long_enough_row_is_not_doubted() -> None:
+    known = told(Pace(history=Sample(10, 10)), Seen(failed=20)).replace(probe_at=NOW + 60)
+    assert told(known, Seen(failed=1), draw=never).probe_at == NOW + 60
+    assert told(known, Seen(passed=1), now=NOW + 1).rate == RULE.first
+
+
+def test_a_doubtful_lane_waits_as_long_as_its_endpoint_asks() -> None:
+    doubtful = down().replace(history=Sample(10, 10))
+    assert told(doubtful, Seen(failed=1, retry_after=60.0)).probe_at > NOW + 60
+    held = doubtful.replace(held_until=NOW + 5, probe_at=NOW + 60)
+    assert told(held, Seen(failed=1), draw=never).probe_at == NOW + 5
 
 
 class Unreliable:

@@ -144,7 +144,7 @@ def test_a_jitter_is_added_as_the_page_says(copy: ProjectCopy) -> None:
     copy.insert("src/tarry/core/explain.py", "    NoJitter,\n", "    Late,\n")
     copy.insert("src/tarry/core/explain.py", "        case Smooth():\n", LATE_TEXT)
     copy.insert("src/tarry/sim/waits.py", "    NoJitter,\n", "    Late,\n")
-    copy.insert("src/tarry/sim/waits.py", ", curve: Floats, draws: Floats) ->", " | Late")
+    copy.insert("src/tarry/sim/waits.py", ", curve: Floats, draws: Floats\n) ->", " | Late")
     copy.insert("src/tarry/sim/waits.py", "        case Percent():\n", LATE_WAIT)
     schema = copy.run("-m", "tarry.cli", "schema")
     (copy.root / "src/tarry/policy.schema.json").write_text(schema)

@@ -41,14 +41,15 @@ async def waits(service: VirtualService, share: float, sizes: list[int], seed: i
     return [first.get(message, math.inf) - at for message, at in added.items()]
 
 
+@pytest.mark.parametrize("seed", [2, 7, 16])  # their first five answers are failures
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
 @pytest.mark.parametrize("sizes", [[1] * 150, [200], [6] * 60], ids=["a few", "a burst", "many"])
 @virtually
 async def test_what_fails_by_chance_keeps_no_message_waiting(
-    share: float, sizes: list[int]
+    share: float, sizes: list[int], seed: int
 ) -> None:
     async with virtual_service() as service:
-        assert max(await waits(service, share, sizes, seed=7)) < 5
+        assert max(await waits(service, share, sizes, seed=seed)) < 5
 
 
 @pytest.mark.parametrize("seed", range(4))

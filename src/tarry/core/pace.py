@@ -246,13 +246,18 @@ class Pace(Value):
         passed, failed = self.answered.sums(slot_of(now, SECOND), slices, 2)
         return passed, failed
 
+    def flowed(self, now: float) -> tuple[int, int]:
+        """Return how many passed at any pace in the last second, and how many were answered."""
+        passed, answers = self.flow.sums(slot_of(now, SECOND), SLICES, 2)
+        return passed, answers
+
     def accepted(self, now: float) -> float:
         """Return how many attempts a second passed in the last moment."""
         return self.flow.sums(slot_of(now, SECOND), MOMENT, 2)[0] * SLICES / MOMENT
 
     def offered(self, now: float) -> float:
         """Return how many attempts a second were answered, passed or failed, in the last second."""
-        answered = self.flow.sums(slot_of(now, SECOND), SLICES, 2)[1]
+        answered = self.flowed(now)[1]
         return answered / max(0.1, min(SECOND, now - self.begun - self.latency))
 
     def best(self, now: float) -> float:

@@ -9,7 +9,7 @@ never more than `room()` in flight.
 import math
 from collections.abc import Callable
 
-from tarry.core.pace import MOVES, SECOND, Mode, Pace, PacerRule, Phase, Seen, counted
+from tarry.core.pace import MOVES, SECOND, Mode, Pace, PacerRule, Phase, Sample, Seen, counted
 from tarry.core.probe import JITTER, LONGEST_ASKED, SHORTEST, put_off, scheduled
 from tarry.core.search import HALF, LOWEST_GOAL, cut, overloaded, search
 from tarry.core.window import Window
@@ -23,7 +23,7 @@ ONE_IN_TEN = 0.1
 Above it, it takes a longer row: one that is as unlikely by chance."""
 UNSURE = 4
 """How many answers of a new lane are assumed to have passed."""
-BRISK = 10
+BRISK = 20
 """How many times faster than usual a lane starts that was probably opened by chance."""
 GENTLER = 0.8
 """The share of a remembered capacity that is kept if the endpoint goes down during a drain."""
@@ -39,9 +39,13 @@ def step(  # noqa: PLR0913  a state, answers, with the time and the draw as argu
     draw: Callable[[], float],
 ) -> Pace:
     """Return the state after these answers; `waiting` deliveries wait and are not in flight."""
+    by_chance = rule.failures <= pace.streak < in_a_row(rule, pace)
     pace = counted(pace, seen, now)
     if pace.phase is Phase.OPEN:
-        return _probing(rule, pace, seen, now=now, draw=draw)
+        pace = _probing(rule, pace, seen, by_chance=by_chance, now=now)
+        if seen.retry_after is None or pace.phase is not Phase.OPEN:
+            return pace
+        return put_off(pace, seen.retry_after, now=now, draw=draw())
     if pace.streak >= in_a_row(rule, pace) and _is_silent(rule, pace, now):
         return opened(rule, pace, now=now, waiting=waiting, draw=draw())
     if pace.phase is Phase.CLOSED:
@@ -49,23 +53,27 @@ def step(  # noqa: PLR0913  a state, answers, with the time and the draw as argu
     return search(rule, pace, seen, now=now) if waiting else _closed(pace)
 
 
-def _probing(
-    rule: PacerRule, pace: Pace, seen: Seen, *, now: float, draw: Callable[[], float]
-) -> Pace:
+def _probing(rule: PacerRule, pace: Pace, seen: Seen, *, by_chance: bool, now: float) -> Pace:
     """Return the open state after these answers, or the paced state if the endpoint is back.
 
     A late success was sent before the lane opened. If that was just before, the endpoint works. If
     it was longer ago, a probe has to show that, and soon: an endpoint that is down may still answer
-    older requests.
+    older requests. The next probe comes soon, too, if the row of failures may be there `by_chance`:
+    how many fail by chance may have become known only since the lane opened.
     """
     just_before = now - seen.took >= pace.down_since - rule.silence
     if seen.passed or (seen.late and just_before):
         # The latency of failed probes says nothing about an endpoint that is back.
-        return ramped(rule, pace.replace(latency=seen.took), now=now)
+        brisk = by_chance or now - pace.down_since < rule.silence
+        return ramped(rule, pace.replace(latency=seen.took), now=now, brisk=brisk)
     if seen.late and not pace.probes:
-        soon = max(now + SHORTEST, pace.held_until)
-        return pace.replace(probe_at=min(pace.probe_at, soon))
-    return put_off(pace, seen.retry_after, now=now, draw=draw())
+        return _probed_by(pace, now + SHORTEST)
+    return _probed_by(pace, now + rule.silence) if by_chance else pace
+
+
+def _probed_by(pace: Pace, time: float) -> Pace:
+    """Return the open state with the next probe at this time, or sooner if it was planned so."""
+    return pace.replace(probe_at=min(pace.probe_at, max(time, pace.held_until)))
 
 
 def in_a_row(rule: PacerRule, pace: Pace) -> int:
@@ -74,9 +82,18 @@ def in_a_row(rule: PacerRule, pace: Pace) -> int:
     The rule's number applies if at most one delivery in ten fails by chance. If more fail, it takes
     a row that is as unlikely: 17 instead of 5 if half of them fail.
     """
-    history = pace.history
-    closed = history.failed / (history.answers + UNSURE)
-    share = pace.baseline if pace.phase is Phase.PACED else closed
+    if pace.phase is Phase.PACED:
+        return _row(rule, pace.baseline)
+    return row_of_outage(rule, pace.history)
+
+
+def row_of_outage(rule: PacerRule, sample: Sample) -> int:
+    """Return how many failures in a row are an outage where this sample shows the usual share."""
+    return _row(rule, sample.failed / (sample.answers + UNSURE))
+
+
+def _row(rule: PacerRule, share: float) -> int:
+    """Return the length of a row that is as unlikely as the rule's number at one in ten."""
     return math.ceil(rule.failures / -math.log10(min(max(share, ONE_IN_TEN), HALF)))
 
 
@@ -96,10 +113,16 @@ def _is_silent(rule: PacerRule, pace: Pace, now: float) -> bool:
 
 
 def opened(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float) -> Pace:
-    """Return the state, open from now on. If it was paced just before, the old outage continues."""
+    """Return the state, open from now on. If it was paced just before, the old outage continues.
+
+    By what is known now, so many failures in a row are an outage. It may turn out later that more
+    of them may be chance: see `_probing`.
+    """
     fresh = pace.phase is Phase.CLOSED or now - pace.begun > rule.span
     gentler = 1.0 if fresh else GENTLER
+    row = max(in_a_row(rule, pace), row_of_outage(rule, pace.history))
     moved = _in_phase(pace, Phase.OPEN).replace(
+        streak=max(pace.streak, row),
         rate=0.0,
         capacity=None if pace.capacity is None else gentler * pace.capacity,
         down_since=now if fresh else pace.down_since,
@@ -108,9 +131,10 @@ def opened(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float
     return scheduled(rule, moved, now=now, waiting=waiting, draw=draw)
 
 
-def ramped(rule: PacerRule, pace: Pace, *, now: float) -> Pace:
+def ramped(rule: PacerRule, pace: Pace, *, now: float, brisk: bool = False) -> Pace:
     """Return the paced state after a probe passed: it starts low, or near a known capacity.
 
+    It starts at a `brisk` rate if the endpoint was probably not down.
     A closed lane is paced when many deliveries wait at once. Its failures in a row still count, and
     if it opens later, its outage began no earlier than the pace.
     """
@@ -118,8 +142,8 @@ def ramped(rule: PacerRule, pace: Pace, *, now: float) -> Pace:
         pace = pace.replace(down_since=now, probes=0)
     goal = None if pace.capacity is None else max(LOWEST_GOAL, pace.capacity)
     rate = rule.first if goal is None else max(min(rule.first, goal), rule.head_start * goal)
-    if pace.phase is Phase.OPEN and now - pace.down_since < rule.silence:
-        rate = max(rate, BRISK * rule.first)  # an answer came at once: it was probably not down
+    if brisk:
+        rate = max(rate, BRISK * rule.first)
     return _in_phase(pace, Phase.PACED).replace(
         rate=rate,
         goal=goal,

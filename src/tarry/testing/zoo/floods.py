@@ -9,7 +9,7 @@ from tarry.testing.zoo.line import Line
 FLOODS = Family()
 OK = b"HTTP/1.1 200 OK\r\n"
 KB = 1024
-PIECE = b"x" * 64 * KB
+FLOOD = b"x" * 64 * KB
 TEN_GB = 10 * KB**3
 BOMB_MEGABYTES = 300
 """The unpacked size of a bomb; packed, it is about a thousandth of that."""
@@ -19,14 +19,14 @@ BOMB_MEGABYTES = 300
 async def endless_body(line: Line) -> None:
     """Send a body that only the end of the connection would end."""
     await line.send(OK + b"\r\n")
-    await line.flood(PIECE)
+    await line.flood(FLOOD)
 
 
 @FLOODS.add("endless-chunks", "sends chunks without end", 200, cut=True)
 async def endless_chunks(line: Line) -> None:
     """Send large chunks without end."""
     await line.send(OK + b"transfer-encoding: chunked\r\n\r\n")
-    await line.flood(b"10000\r\n" + PIECE + b"\r\n")
+    await line.flood(b"10000\r\n" + FLOOD + b"\r\n")
 
 
 @FLOODS.add("endless-small-chunks", "sends chunks of one byte without end", 200, cut=True)
@@ -40,7 +40,7 @@ async def endless_small_chunks(line: Line) -> None:
 async def huge_length(line: Line) -> None:
     """Announce a huge length: a sender that allocates it beforehand runs out of memory."""
     await line.send(OK + b"content-length: %d\r\n\r\n" % TEN_GB)
-    await line.flood(PIECE, TEN_GB // len(PIECE))
+    await line.flood(FLOOD, TEN_GB // len(FLOOD))
 
 
 @FLOODS.add("huge-length-and-silence", "announces 10 GB and sends none of them", 200, cut=True)
@@ -54,7 +54,7 @@ async def huge_length_and_silence(line: Line) -> None:
 async def huge_chunk(line: Line) -> None:
     """Announce a huge chunk."""
     await line.send(OK + b"transfer-encoding: chunked\r\n\r\n%x\r\n" % TEN_GB)
-    await line.flood(PIECE, TEN_GB // len(PIECE))
+    await line.flood(FLOOD, TEN_GB // len(FLOOD))
 
 
 def _bomb(encoding: str, begin: bytes) -> None:
@@ -149,10 +149,10 @@ async def endless_trailers(line: Line) -> None:
 @FLOODS.add("large-body", "sends 64 KB and a byte: one more than is read", 200, cut=True)
 async def large_body(line: Line) -> None:
     """Send one byte more than is read, to catch an off-by-one error."""
-    await line.send(OK + b"content-length: 65537\r\n\r\n" + PIECE + b"x")
+    await line.send(OK + b"content-length: 65537\r\n\r\n" + FLOOD + b"x")
 
 
 @FLOODS.add("largest-body", "sends 64 KB: as much as is read", 200)
 async def largest_body(line: Line) -> None:
     """Send exactly as much as is read."""
-    await line.send(OK + b"content-length: 65536\r\n\r\n" + PIECE)
+    await line.send(OK + b"content-length: 65536\r\n\r\n" + FLOOD)

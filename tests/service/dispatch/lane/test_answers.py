@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from tarry.core.pace import Pace, Phase
+from tarry.core.probe import SHORTEST
 from tarry.service.dispatch.lane import answers, phases
 from tarry.service.dispatch.lane.answers import NO_OVERLOAD, take_settlement
 from tarry.service.dispatch.lane.attempt import PendingAttempt
@@ -496,8 +497,45 @@ LEFT = [
 ]
 
 
-@pytest.mark.parametrize("answer", ANSWERS)
-@pytest.mark.parametrize("left", LEFT)
+NOW_SHARED = [its_group_opened, the_whole_opened]
+SUCCESSES = ["OK", "unfit"]
+COUNTS_FOR_NO_GATE = [
+    (left, answer)
+    for left in LEFT
+    for answer in ANSWERS
+    if left not in NOW_SHARED or answer not in SUCCESSES
+]
+
+
+@pytest.mark.parametrize("answer", SUCCESSES)
+@pytest.mark.parametrize("left", NOW_SHARED)
+def test_a_success_sent_just_before_a_shared_gate_opened_shows_that_the_origin_works(
+    left: Left, answer: str
+) -> None:
+    place = LanePlace()
+    pending, group = left(place)
+    lane = pending.lane
+    assert isinstance(lane, Lane)
+    shared, own = group.gate_level.gate, lane.gate
+    in_flight = pending.gate.in_flight
+    pending.done(ANSWERS[answer])
+    assert (own.phase, shared.phase) == (Phase.CLOSED, Phase.PACED)
+    assert shared.in_flight == 0
+    assert pending.gate.in_flight == in_flight - 1
+
+
+def test_a_success_sent_long_before_a_shared_gate_opened_brings_its_probe_forward() -> None:
+    place = LanePlace()
+    group = place.level("app_a")
+    pending = place.send(place.lane(group))
+    place.now += 2 * RULE.silence
+    group.open(place.now, since=place.now)
+    group.gate.delay(60)
+    pending.done(OK)
+    assert (group.gate.phase, group.gate.pace.probe_at) == (Phase.OPEN, place.now + SHORTEST)
+
+
+@pytest.mark.parametrize(("left", "answer"), COUNTS_FOR_NO_GATE)
 def test_an_answer_counts_for_no_gate_once_its_lane_has_left_the_one_that_it_was_sent_through(
     left: Left, answer: str
 ) -> None:

@@ -563,19 +563,36 @@ def test_the_failure_that_makes_a_row_too_long_for_chance_is_not_by_chance(*, la
 def test_a_new_gate_expects_the_failures_by_chance_that_others_have() -> None:
     gate = a_gate()
     gate.assume(Sample(30, 30))
-    assert gate.pace.history == Sample(5, 5)
-    for _ in range(8):
+    assert gate.pace.history == Sample(30, 30)
+    for _ in range(in_a_row(RULE, gate.pace) - 1):
         answer(gate, NOON)
         assert gate.fails_by_chance
     gate.assume(Sample(100, 0))
-    assert gate.pace.history == Sample(5, 5)  # what it knows by now is enough
+    assert gate.pace.history == Sample(30, 30)  # what it knows by now is enough
 
 
 def test_twice_as_many_answers_of_others_as_a_gate_needs_itself_are_enough() -> None:
     gate = a_gate()
     gate.assume(Sample(FEW_ANSWERS, FEW_ANSWERS))
-    assert gate.pace.history == Sample(FEW_ANSWERS, FEW_ANSWERS).faded(2 * FEW_ANSWERS)
-    assert gate.pace.history.answers > 0
+    assert gate.pace.history == Sample(FEW_ANSWERS, FEW_ANSWERS)
+
+
+@pytest.mark.parametrize(
+    ("passed", "failed", "besides", "row"),
+    [(0, 0, 0, 5), (90, 0, 0, 5), (16, 20, 0, 17), (16, 20, 20, 5), (6, 3, 9, 5)],
+)
+def test_a_row_is_beyond_chance_by_what_others_got_in_the_last_second(
+    passed: int, failed: int, besides: int, row: int
+) -> None:
+    gate = ramped()
+    epoch = gate.pace.epoch
+    for _ in range(passed):
+        answer(gate, NOON, epoch=epoch, passed=True)
+    for _ in range(failed):
+        answer(gate, NOON, epoch=epoch)
+    gate.step(NOON, 1)
+    assert gate.row_beyond_chance(NOON, besides=besides) == row
+    assert gate.row_beyond_chance(NOON + 2, besides=0) == RULE.failures
 
 
 @pytest.mark.parametrize("others", [Sample(), Sample(1, 3), Sample(9, 10)])

@@ -484,6 +484,28 @@ def test_failures_of_probes_do_not_count_towards_using_an_own_gate() -> None:
     assert a.gate_level is a
 
 
+def test_an_application_stays_while_its_failures_may_be_chance_as_those_of_others_are() -> None:
+    place = Place()
+    (a, (unlucky,)), (b, (half,)) = place.group("a", 1), place.group("b", 1)
+    whole = place.make_whole(a, b, pace=OPEN)
+    unlucky.send_and_get(FAILED)
+    place.push(1)
+    for _ in range(20):
+        half.send_and_get(TAKEN)
+        half.send_and_get(FAILED)
+    whole.tick(place.now)
+    assert whole.gate.phase is Phase.PACED
+    row = whole.gate.row_beyond_chance(place.now, besides=0)
+    assert row > 2 * RULE.failures
+    for _ in range(row - 2):
+        unlucky.send_and_get(FAILED)
+        whole.tick(place.now)
+        assert a.gate_level is whole
+    for _ in range(2):
+        unlucky.send_and_get(FAILED)
+    assert a.gate_level is a
+
+
 def test_a_lane_that_fails_alone_of_its_application_parts_alone() -> None:
     place = Place()
     _, a, (bad, fine), _ = a_failing_group(place, 2)

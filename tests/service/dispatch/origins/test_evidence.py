@@ -204,10 +204,11 @@ def test_failures_that_are_counted_anew_prove_nothing_but_since_when_there_are_s
 def test_who_failed_before_others_passed_fails_alone() -> None:
     found = evidence()
     add(found, *OF_ONE[:-1])
-    assert not found.fails_alone(NOON + 1)
+    assert not found.fails_alone(NOON + 1, RULE.failures)
     add(found, OF_ONE[-1])
-    assert found.fails_alone(NOON + 1)
-    assert not found.fails_alone(NOON)
+    assert found.fails_alone(NOON + 1, RULE.failures)
+    assert not found.fails_alone(NOON + 1, RULE.failures + 1)
+    assert not found.fails_alone(NOON, RULE.failures)
 
 
 def test_an_answer_ends_a_row_of_attempts_that_could_not_connect() -> None:

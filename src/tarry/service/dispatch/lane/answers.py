@@ -143,6 +143,10 @@ def _report_success(lane: Lane, pending: PendingAttempt, judgement: Judgement, n
     if not is_alone:
         gates.group.reached()
         if _has_left(lane, pending):
+            if gates.current is level.gate and level.gate.phase is OPEN:
+                # It was sent before the lanes shared a gate. Was that opened by bad luck?
+                level.gate.passed_without_send(NO_PACE, took, now)
+                evaluate_answer(level, lane, judgement, now)
             return
     gate.answered(passed=True, failures=0, epoch=epoch, took=took, asked=None, now=now)
     if is_alone:
@@ -269,7 +273,8 @@ def _own_gate_failed(lane: Lane, judgement: Judgement, now: float) -> None:
         count_failure(level, lane, unreachable=judgement.unreachable, now=now)
     completes_row = lane.allowance.failures_in_a_row == RULE.failures
     # An endpoint refuses nothing by chance, and does not fail by chance if it does not answer.
-    if completes_row and not (lane.blame.refusals or lane.allowance.is_unanswered):
+    may_be_chance = not (lane.blame.refusals or lane.allowance.is_unanswered)
+    if (completes_row or gate.phase is OPEN) and may_be_chance:
         gate.assume(lane.gates.group.history)
     if gate.phase is OPEN or completes_row:
         lane.tick(now)  # the ruling on this delivery depends on the gate's phase

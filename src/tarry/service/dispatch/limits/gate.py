@@ -11,7 +11,7 @@ from functools import lru_cache
 import msgspec
 
 from tarry.core.pace import CLOSED, OPEN, PACED, Pace, PacerRule, Phase, Sample, Seen
-from tarry.core.pacer import handed_over, in_a_row, opened, ramped, step
+from tarry.core.pacer import handed_over, in_a_row, opened, ramped, row_of_outage, step
 from tarry.core.probe import SHORTEST, probed
 from tarry.core.probe_rule import ProbeRule
 from tarry.core.search import throttled
@@ -27,7 +27,8 @@ RULE = PacerRule(growth=1.2)
 WATCHED = 1.0
 """Seconds for which a closed gate ticks after a failure: so long it may open because of it."""
 FEW_ANSWERS = 10
-"""A gate with fewer answers than this also uses answers of other lanes, twice as many as this."""
+"""A gate with fewer answers than this also uses those of other lanes, if these have twice as many.
+"""
 _NO_RESULTS = Window()
 MOST_RULES = 1_000
 
@@ -165,6 +166,14 @@ class Gate:
         streak = self.pace.streak + self._failed + self._missed
         return self.phase is CLOSED and RULE.failures < row and streak < row
 
+    def row_beyond_chance(self, now: float, *, besides: int) -> int:
+        """Return how many failures in a row are an outage, by what failed here in the last second.
+
+        Leave out this many failures: those of the lanes that are judged.
+        """
+        passed, answers = self.pace.flowed(now)
+        return row_of_outage(self.rule, Sample(passed, max(0, answers - passed - besides)))
+
     def needs_tick(self, now: float) -> bool:
         """Return whether `step` has to be called at the next tick."""
         phase = self.pace.phase
@@ -250,15 +259,12 @@ class Gate:
     def passed_elsewhere(self, other: Pace, now: float) -> None:
         """Count a probe that another process sent and that passed."""
         self.follow(other)
+        self.passed_without_send(self.pace.epoch, other.latency, now)
+
+    def passed_without_send(self, epoch: int, took: float, now: float) -> None:
+        """Count a success of a request that was not sent through this gate."""
         self.in_flight += 1
-        self.answered(
-            passed=True,
-            failures=0,
-            epoch=self.pace.epoch,
-            took=other.latency,
-            asked=None,
-            now=now,
-        )
+        self.answered(passed=True, failures=0, epoch=epoch, took=took, asked=None, now=now)
 
     def scale(self, factor: float) -> None:
         """Multiply the pace and its estimate of the capacity."""
@@ -277,8 +283,7 @@ class Gate:
         """
         own = self.pace.history
         if own.answers < FEW_ANSWERS and history.answers >= 2 * FEW_ANSWERS:
-            others = history.faded(2 * FEW_ANSWERS)
-            self.pace = self.pace.replace(history=own.add(others.passed, others.failed))
+            self.pace = self.pace.replace(history=own.add(history.passed, history.failed))
 
     def ramp(self, now: float, failures: int = 0) -> None:
         """Send at a pace although the endpoint is not down: many deliveries wait at once.

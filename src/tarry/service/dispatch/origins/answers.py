@@ -62,9 +62,10 @@ def _failed(origin: Origin, group: Origin, lane: Member, *, unreachable: bool, n
     origin.evidence.add_failure(lane, unreachable=unreachable, now=now)
     if origin is not group:
         group.evidence.add_failure(lane, unreachable=unreachable, now=now)
-        alone = group.evidence.fails_alone(origin.evidence.passed_at)
-        if origin.gate.phase is PACED and alone:
-            origin.let_group_use_own_gate(group, now)
+        if origin.gate.phase is PACED:
+            row = origin.gate.row_beyond_chance(now, besides=group.evidence.failures.count)
+            if group.evidence.fails_alone(origin.evidence.passed_at, row):
+                origin.let_group_use_own_gate(group, now)
     elif group.whole is not None:
         _count_at(group.whole, lane, group.gate, unreachable=unreachable, now=now)
     elif group.gate.phase is OPEN:

@@ -195,9 +195,9 @@ class Evidence:
         """Return whether all attempts failed, and since before that time."""
         return self.failures.since < time
 
-    def fails_alone(self, passed_at: float) -> bool:
-        """Return whether all attempts failed since before others passed."""
-        return self.failures.many and self.fails_since_before(passed_at)
+    def fails_alone(self, passed_at: float, row: int) -> bool:
+        """Return whether all attempts, `row` or more, failed since before others passed."""
+        return self.failures.count >= row and self.fails_since_before(passed_at)
 
     # --- Refusals and holds ---------------------------------------------------------------------
 

@@ -73,7 +73,7 @@ async def test_a_large_batch_is_written_in_pieces_and_in_one_transaction(
     scene: Scene, store: PostgresStore, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr("tarry.service.store.postgres.ingest.accept.MOST_ROWS", most)
-    monkeypatch.setattr("tarry.service.store.postgres.ingest.accept.PIECE", most)
+    monkeypatch.setattr("tarry.service.store.postgres.ingest.accept.ROWS_IN_A_PIECE", most)
     second = await scene.add_endpoint()
     batch = [new_message(scene.application) for _ in range(7)]
     await store.add(batch)

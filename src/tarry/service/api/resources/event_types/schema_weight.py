@@ -6,7 +6,6 @@ most the schema's weight times the number of the payload's values, however the s
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
 from urllib.parse import unquote
 
 MOST_BYTES = 64 * 1024
@@ -115,7 +114,7 @@ class _Scale:
 
     def __init__(
         self,
-        root: Any,  # noqa: ANN401  any JSON
+        root: object,
         *,
         each: int = 1,
         cost_of: Callable[[str, object], int] = lambda _keyword, _value: 0,

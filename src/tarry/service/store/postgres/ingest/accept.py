@@ -19,7 +19,7 @@ from tarry.service.store.postgres.queries import SQL
 MESSAGE = (*Message.__struct_fields__, "key", "lanes", "seqs")
 DELIVERY = ("lane", "seq", "message", "state", "reason", "due_at", "accepted_at", "ended_at")
 
-PIECE = 5000
+ROWS_IN_A_PIECE = 5000
 """After how many deliveries, or endpoints that were looked at, other tasks of the loop may go on. A
 batch for many endpoints has a million deliveries."""
 MOST_ROWS = 20_000
@@ -45,7 +45,7 @@ async def accept(
             tenant = tenants[new.message.application]
             accepted.append((new, tenant.to(new.message, new.only)))
             looked_at += len(tenant.routes)
-            if looked_at >= PIECE:
+            if looked_at >= ROWS_IN_A_PIECE:
                 looked_at = 0
                 await asyncio.sleep(0)
     try:
@@ -124,7 +124,7 @@ async def _in_pieces(accepted: Sequence[Routed]) -> AsyncIterator[Routed]:
     for new, routes in accepted:
         yield new, routes
         done += len(routes)
-        if done >= PIECE:
+        if done >= ROWS_IN_A_PIECE:
             done = 0
             await asyncio.sleep(0)
 
