@@ -140,18 +140,18 @@ def test_a_lane_whose_failures_may_turn_out_to_be_chance_is_probed_often() -> No
     row = in_a_row(RULE, doubtful)
     pace, soon = doubtful, NOW + RULE.silence
     for _ in range(row - RULE.failures):
-        pace = told(pace.replace(probe_at=NOW + 60), Seen(failed=1), draw=never)
+        pace = told(pace.replace(probe_at=NOW + 60), Seen(failed=1))
         assert (pace.phase, pace.probe_at) == (Phase.OPEN, soon)
     back = told(pace, Seen(passed=1), now=NOW + 1)
     assert back.rate == RULE.first  # it was down after all
-    later = told(pace.replace(probe_at=NOW + 60), Seen(failed=1), draw=never)
+    later = told(pace.replace(probe_at=NOW + 60), Seen(failed=1))
     assert later.probe_at == NOW + 60
     assert told(doubtful, Seen(passed=1), now=NOW + 1).rate == BRISK * RULE.first
 
 
 def test_a_lane_that_opened_after_a_long_enough_row_is_not_doubted() -> None:
     known = told(Pace(history=Sample(10, 10)), Seen(failed=20)).replace(probe_at=NOW + 60)
-    assert told(known, Seen(failed=1), draw=never).probe_at == NOW + 60
+    assert told(known, Seen(failed=1)).probe_at == NOW + 60
     assert told(known, Seen(passed=1), now=NOW + 1).rate == RULE.first
 
 
@@ -159,7 +159,7 @@ def test_a_doubtful_lane_waits_as_long_as_its_endpoint_asks() -> None:
     doubtful = down().replace(history=Sample(10, 10))
     assert told(doubtful, Seen(failed=1, retry_after=60.0)).probe_at > NOW + 60
     held = doubtful.replace(held_until=NOW + 5, probe_at=NOW + 60)
-    assert told(held, Seen(failed=1), draw=never).probe_at == NOW + 5
+    assert told(held, Seen(failed=1)).probe_at == NOW + 5
 
 
 class Unreliable:
@@ -238,7 +238,7 @@ def test_a_success_sent_long_before_it_opened_lets_the_first_probe_go_soon() -> 
     older = Seen(late=1, took=2 + 1.1 * RULE.silence)
     now = NOW + 2
     waits = down().replace(probe_at=NOW + 300)
-    hurried = told(waits, older, now=now, draw=never)
+    hurried = told(waits, older, now=now)
     assert (hurried.phase, hurried.probe_at) == (Phase.OPEN, now + SHORTEST)
     assert told(waits.replace(held_until=now + 5), older, now=now).probe_at == now + 5
     failed = waits.replace(probes=1)

@@ -250,6 +250,7 @@ def test_a_wish_moves_the_next_probe_and_nothing_else() -> None:
     asked = put_off(pace, 120.0, now=1.0, draw=0.0)
     assert asked == pace.replace(probe_at=121.0)
     assert put_off(pace, 120.0, now=1.0, draw=0.5).probe_at == pytest.approx(127.0)
+    assert put_off(pace, None, now=1.0, draw=0.5) is pace
 
 
 def test_a_wish_never_brings_a_probe_forward() -> None:

@@ -43,7 +43,7 @@ def step(  # noqa: PLR0913  a state, answers, with the time and the draw as argu
     pace = counted(pace, seen, now)
     if pace.phase is Phase.OPEN:
         pace = _probing(rule, pace, seen, by_chance=by_chance, now=now)
-        if seen.retry_after is None or pace.phase is not Phase.OPEN:
+        if pace.phase is not Phase.OPEN:
             return pace
         return put_off(pace, seen.retry_after, now=now, draw=draw())
     if pace.streak >= in_a_row(rule, pace) and _is_silent(rule, pace, now):

@@ -91,7 +91,9 @@ def probed(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float
     return scheduled(rule, sent, now=now, waiting=waiting, draw=draw)
 
 
-def put_off(pace: Pace, asked: float, *, now: float, draw: float) -> Pace:
+def put_off(pace: Pace, asked: float | None, *, now: float, draw: float) -> Pace:
     """Return the open state after a failed probe, with the requested wait kept within bounds."""
+    if asked is None:
+        return pace
     wish = min(asked, LONGEST_ASKED) * (1 + JITTER * draw)
     return pace.replace(probe_at=max(pace.probe_at, now + wish))
