@@ -29,6 +29,7 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.ids import entropy
 from tarry.service.model.lane import LaneRow
 from tarry.service.model.message import Message
+from tarry.service.model.redaction import Redaction
 from tarry.service.model.task import Task
 from tarry.service.model.text import check_text
 from tarry.service.replays import Replays
@@ -65,6 +66,7 @@ class Hooks(Endpoints, Messages, Keys, Replays):
         chance: Callable[[int], bytes] = entropy,
     ) -> None:
         self.settings, self.store, self.environment = settings, store, environment
+        self.redaction = Redaction.of(settings.redact)
         self.seals, self.egress = seals, egress
         self._make_sender = make_sender
         self._now, self._chance = now, chance

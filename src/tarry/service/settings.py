@@ -35,6 +35,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     disk_reserve: int | None = None
     """Free bytes on an SQLite file's disk below which no messages are accepted; 0 for no limit. The
     default is 256 MB, or a twentieth of a smaller disk."""
+    redact: tuple[str, ...] = ()
+    """Rules for what the HTTP API never shows, as `Redaction.of` reads them."""
     sizes: Sizes = SIZES
     policy: Policy = DELIVERY
     limits: Limits = Limits()

@@ -182,6 +182,7 @@ def test_a_key_that_is_empty_is_refused(db: str) -> None:
         (("--allow-network", "10.0.0.0/99"), 2, "10.0.0.0/99"),
         (("--public-url", "hooks.example"), 2, "https://hooks.example.com"),
         (("--trusted-proxy", "10.0.0.0/99"), 2, "10.0.0.0/99"),
+        (("--redact", "card"), 2, "'redact' is 'card'; it must be header:NAME"),
         (("--db", "mysql://x"), 2, "sqlite:///FILE"),
         (("--db", "postgresql://127.0.0.1:1/x"), 3, "127.0.0.1"),
         (("--db", "sqlite:////proc/hooks.db"), 3, "/proc"),

@@ -42,9 +42,9 @@ KNOWN_SETTINGS = (
     *("allow_network", "api_key", "api_key_file", "authorities", "certificate", "db"),
     *("disk_reserve", "grace", "in_flight", "key", "key_file", "key_rate", "lease", "listen"),
     *("metrics_key", "metrics_key_file", "most_endpoints", "most_filters", "most_metadata"),
-    *("most_waiting", "ports", "proxy", "public_url", "server", "trusted_proxy"),
+    *("most_waiting", "ports", "proxy", "public_url", "redact", "server", "trusted_proxy"),
 )
-LISTS = ("allow_network", "trusted_proxy")
+LISTS = ("allow_network", "redact", "trusted_proxy")
 """Settings that may have several values."""
 
 C = TypeVar("C", bound=Callable[..., object])

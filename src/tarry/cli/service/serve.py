@@ -79,8 +79,16 @@ front_options = option_group(
         help="A proxy in front of this server whose X-Forwarded-Host and X-Forwarded-Proto count,"
         " e.g. 10.0.0.7; repeatable. Default: none.",
     ),
+    setting(
+        "--redact",
+        multiple=True,
+        metavar="RULE",
+        help="What the API never shows: a JSON path into payloads and responses, e.g."
+        " $.card.number, or a header of endpoints, e.g. header:x-customer; repeatable. Default:"
+        " none.",
+    ),
 )
-"""Options for where the API listens and which keys it accepts."""
+"""Options for where the API listens, which keys it accepts, and what it shows."""
 
 
 @click.command(epilog=EXIT_CODES)

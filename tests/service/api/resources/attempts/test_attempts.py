@@ -8,10 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tarry.service.api.resources.attempts.attempts import attempt_out
+from tarry.service.api.resources.attempts.attempts import AttemptOut, attempt_out
 from tarry.service.hooks import Hooks
 from tarry.service.model.attempt import Attempt, Trigger
 from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.redaction import Redaction
 from tarry.testing.receiver import Receiver
 from tests.service.api.delivering import APP, SLOW, delivering, got, sent, until
 
@@ -283,16 +284,31 @@ def an_attempt(**fields: Any) -> Attempt:  # noqa: ANN401  fields
     )
 
 
-def test_what_was_answered_is_told_as_text_whatever_it_was() -> None:
-    attempt = attempt_out(an_attempt(status=200, body=b'{"ok": "\xff"}'), "ep_1")
+async def show(attempt: Attempt, *rules: str) -> AttemptOut:
+    return await attempt_out(attempt, "ep_1", Redaction.of(rules))
+
+
+async def test_what_was_answered_is_told_as_text_whatever_it_was() -> None:
+    attempt = await show(an_attempt(status=200, body=b'{"ok": "\xff"}'))
     assert (attempt.response, attempt.response_duration_ms) == ('{"ok": "\ufffd"}', 43)
     assert attempt.timestamp == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
     failed = an_attempt(kind="dns", trigger=Trigger.MANUAL, now=1_700_000_001.5)
-    attempt = attempt_out(failed, "ep_1")
+    attempt = await show(failed)
     assert (attempt.response, attempt.response_status_code, attempt.trigger_type) == ("dns", 0, 1)
     assert attempt.timestamp.microsecond == 500_000
-    assert (
-        attempt_out(an_attempt(kind="dns", detail="no such host"), "ep_1").response
-        == "no such host"
-    )
-    assert attempt_out(an_attempt(status=500, kind="transient"), "ep_1").response == ""
+    unknown = await show(an_attempt(kind="dns", detail="no such host"))
+    assert unknown.response == "no such host"
+    assert (await show(an_attempt(status=500, kind="transient"))).response == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (b'{"token": "t", "ok": true}', '{"token": "[redacted]", "ok": true}'),
+        (b'{"token": "t", "ok": tr', "[redacted: not complete JSON]"),
+        (b"Bad gateway", "Bad gateway"),
+    ],
+)
+async def test_a_response_is_redacted(body: bytes, shown: str) -> None:
+    attempt = await show(an_attempt(status=200, body=body), "$.token")
+    assert attempt.response == shown

@@ -169,6 +169,23 @@ def test_cached_validators_have_few_patterns_together() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("payload", "detail"),
+    [
+        (b'{"pin": "12"}', "it does not match properties/pin/type of its schema"),
+        (b'{"pin": %b}' % (b"9" * 400 + b".0"), "it cannot be validated against its schema"),
+    ],
+)
+def test_an_error_shows_no_value_unless_it_may(payload: bytes, detail: str) -> None:
+    schema = '{"properties": {"pin": {"type": "integer"}}}'
+    with pytest.raises(Invalid) as shown:
+        validate(schema, payload, ["body"])
+    assert "12" in shown.value.message or "99" in shown.value.message
+    with pytest.raises(Invalid) as hidden:
+        validate(schema, payload, ["body"], show_values=False)
+    assert hidden.value.message == detail
+
+
 @pytest.mark.anyio
 async def test_a_payload_with_little_work_is_checked_at_once_and_another_in_a_thread(
     monkeypatch: pytest.MonkeyPatch,
@@ -176,9 +193,9 @@ async def test_a_payload_with_little_work_is_checked_at_once_and_another_in_a_th
     threads: list[str] = []
     schema = '{"properties": {"at_once": {"type": "integer"}}}'
 
-    def record(schema: str, payload: bytes, path: list[str]) -> None:
+    def record(schema: str, payload: bytes, path: list[str], *, show_values: bool) -> None:
         threads.append(current_thread().name)
-        validate(schema, payload, path)
+        validate(schema, payload, path, show_values=show_values)
 
     monkeypatch.setattr("tarry.service.api.resources.event_types.schemas.validate", record)
     little, much = b'{"at_once": 1}', b'{"at_once": 1, "b": [%b1]}' % (b"1," * 50_000)

@@ -1,3 +1,4 @@
+import asyncio
 import json
 import sys
 from typing import Any
@@ -7,11 +8,13 @@ import pytest
 from tarry.service.api.http.problem import Invalid, TooLarge
 from tarry.service.api.resources.messages.batch_shape import MOST_MESSAGES
 from tarry.service.api.resources.messages.bodies import (
+    MessageOut,
     message_out,
     read_messages,
 )
 from tarry.service.model.allowed import MOST_BYTES
 from tarry.service.model.message import Message
+from tarry.service.model.redaction import Redaction
 
 TOO_DEEP = "deep" if sys.version_info < (3, 14) else "Expected `object`"
 """Python 3.14 has room on its stack for a hundred thousand lists, and sees that they are lists."""
@@ -30,6 +33,10 @@ def stored(payload: bytes | None) -> Message:
         payload=payload,
         accepted_at=1_700_000_000.5,
     )
+
+
+def show(message: Message, *rules: str, with_content: bool = True) -> MessageOut:
+    return asyncio.run(message_out(message, Redaction.of(rules), with_content=with_content))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +123,7 @@ def test_half_a_surrogate_pair_stays_in_a_payload_as_it_is(*, batch: bool) -> No
         b"[" + body + b"," + message_in() + b"]" if batch else body, batch=batch
     )
     assert message.body() == payload
-    assert bytes(message_out(stored(payload), with_content=True).payload) == payload
+    assert bytes(show(stored(payload)).payload) == payload
     with pytest.raises(Invalid, match="only allowed inside payloads"):
         read_messages(message_in(tags=["\ud800"]), batch=False)
 
@@ -130,9 +137,9 @@ def test_the_message_of_a_batch_that_is_wrong_is_named() -> None:
 
 def test_a_payload_that_was_expunged_is_said_to_be_so() -> None:
     message = stored(None)
-    assert bytes(message_out(message, with_content=True).payload) == b'{"expired":true}'
-    assert bytes(message_out(message, with_content=False).payload) == b"{}"
-    at = message_out(message, with_content=True).timestamp
+    assert bytes(show(message).payload) == b'{"expired":true}'
+    assert bytes(show(message, with_content=False).payload) == b"{}"
+    at = show(message).timestamp
     assert at.isoformat() == "2023-11-14T22:13:20.500000+00:00"
 
 
@@ -142,8 +149,23 @@ def test_a_raw_payload_is_sent_as_it_is(raw: str) -> None:
     (message,) = read_messages(message_in(transformationsParams=raw_in), batch=False)
     assert message.body() == raw.encode()
     assert message.content_type == "application/json; charset=utf-8"
-    shown = json.loads(bytes(message_out(stored(message.body()), with_content=True).payload))
+    shown = json.loads(bytes(show(stored(message.body())).payload))
     assert shown == ({"a": 1} if raw.startswith('{"a"') else {"rawPayload": raw})
+
+
+def test_a_redacted_payload_stays_an_object() -> None:
+    payload = stored(b'{"a": 1, "card": {"number": "4242"}}')
+    assert bytes(show(payload, "$.card.number").payload) == (
+        b'{"a": 1, "card": {"number": "[redacted]"}}'
+    )
+    raw = stored(b'[{"number": "4242"}]')
+    assert json.loads(bytes(show(raw, "$..number").payload)) == {
+        "rawPayload": '[{"number": "[redacted]"}]'
+    }
+    broken = stored(b'{"number": "4242"')
+    assert json.loads(bytes(show(broken, "$..number").payload)) == {
+        "rawPayload": "[redacted: not complete JSON]"
+    }
 
 
 def test_what_a_transformation_is_told_changes_nothing_else() -> None:

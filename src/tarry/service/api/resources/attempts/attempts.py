@@ -18,10 +18,12 @@ from tarry.service.api.resources.attempts.statuses import (
 from tarry.service.api.resources.call import Call
 from tarry.service.api.resources.messages.bodies import MessageOut, Name, message_out
 from tarry.service.api.resources.messages.newest_first import RecentQuery, filtered, recent_cut
+from tarry.service.api.resources.redacted import redacted
 from tarry.service.model import ids
 from tarry.service.model.attempt import Attempt, Trigger
 from tarry.service.model.listing import AttemptFilter
 from tarry.service.model.message import Message
+from tarry.service.model.redaction import Redaction
 from tarry.service.store.kinds import AttemptsOf, AttemptsTo, Endpoints
 
 ACCEPTED = 202
@@ -99,15 +101,22 @@ async def list_by_endpoint(call: Call, query: ToEndpointQuery) -> Page[AttemptOu
     if attempt_filter is None:
         return _empty_page()
     listed = await call.hooks.store.page(AttemptsTo(endpoint, attempt_filter), recent_cut(query))
+    redaction = call.hooks.redaction
 
-    def to_output(pair: tuple[Attempt, Message]) -> AttemptOut:
-        attempt, message = pair
-        shown_message = message_out(message, with_content=False) if query.with_msg else None
-        return attempt_out(
-            attempt, endpoint.id, with_content=query.with_content, message=shown_message
+    async def to_output(attempt: Attempt, message: Message) -> AttemptOut:
+        shown_message = None
+        if query.with_msg:
+            shown_message = await message_out(message, redaction, with_content=False)
+        return await attempt_out(
+            attempt,
+            endpoint.id,
+            redaction,
+            with_content=query.with_content,
+            message=shown_message,
         )
 
-    return page(listed.entries, query, to_output, _mark, left_at=listed.left_at)
+    shown = [await to_output(attempt, message) for attempt, message in listed.entries]
+    return page(shown, query, lambda entry: entry, _mark, left_at=listed.left_at)
 
 
 @group.get("/app/{app_id}/attempt/msg/{msg_id}")
@@ -134,7 +143,7 @@ async def get(call: Call, query: ExpandedQuery) -> AttemptOut:  # noqa: ARG001  
     message = await call.message(await call.application())
     attempt_id = call.name("attempt_id", "attempt")
     attempt, endpoint = await call.hooks.store.get(AttemptsOf(message.id), attempt_id)
-    return attempt_out(attempt, endpoint.id)
+    return await attempt_out(attempt, endpoint.id, call.hooks.redaction)
 
 
 @group.delete("/app/{app_id}/msg/{msg_id}/attempt/{attempt_id}/content", needs=Need.CHANGE)
@@ -179,13 +188,12 @@ async def _page_of_message(
     if attempt_filter is None:
         return _empty_page()
     listed = await call.hooks.store.page(AttemptsOf(message.id, attempt_filter), recent_cut(query))
-    return page(
-        listed.entries,
-        query,
-        lambda pair: attempt_out(pair[0], pair[1].id, with_content=query.with_content),
-        _mark,
-        left_at=listed.left_at,
-    )
+    redaction = call.hooks.redaction
+    shown = [
+        await attempt_out(attempt, endpoint.id, redaction, with_content=query.with_content)
+        for attempt, endpoint in listed.entries
+    ]
+    return page(shown, query, lambda entry: entry, _mark, left_at=listed.left_at)
 
 
 def _empty_page() -> Page[AttemptOut]:
@@ -210,13 +218,14 @@ def _attempt_filter(
     )
 
 
-def _mark(pair: tuple[Attempt, object]) -> str:
-    return pair[0].id
+def _mark(attempt: AttemptOut) -> str:
+    return attempt.id
 
 
-def attempt_out(
+async def attempt_out(
     attempt: Attempt,
     endpoint: str,
+    redaction: Redaction,
     *,
     with_content: bool = True,
     message: MessageOut | None = None,
@@ -229,7 +238,7 @@ def attempt_out(
         msg_id=attempt.message,
         endpoint_id=endpoint,
         url=attempt.url,
-        response=_answer(attempt) if with_content else "{}",
+        response=await _answer(attempt, redaction) if with_content else "{}",
         response_status_code=attempt.status or NO_ANSWER,
         response_duration_ms=round(attempt.took * 1000),
         status=status,
@@ -240,8 +249,8 @@ def attempt_out(
     )
 
 
-def _answer(attempt: Attempt) -> str:
+async def _answer(attempt: Attempt, redaction: Redaction) -> str:
     """Return the stored body of the endpoint's response, or why there was no response."""
     if attempt.body or attempt.status is not None:
-        return attempt.body.decode(errors="replace")
+        return (await redacted(redaction, attempt.body)).decode(errors="replace")
     return attempt.detail or attempt.kind or ""

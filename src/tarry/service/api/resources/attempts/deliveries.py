@@ -77,17 +77,18 @@ async def list_attempted_messages(call: Call, query: AttemptedQuery) -> Page[End
     waiting = any(delivery.state in LIVE for _, delivery in listed.entries)
     lane = await lane_of(call, endpoint) if waiting else None
 
-    def to_output(pair: tuple[Message, Delivery]) -> EndpointMessageOut:
-        message, delivery = pair
+    async def to_output(message: Message, delivery: Delivery) -> EndpointMessageOut:
         status = status_of(delivery, expanded=expanded)
+        shown = await message_out(message, call.hooks.redaction, with_content=query.with_content)
         return EndpointMessageOut(
-            **asdict(message_out(message, with_content=query.with_content)),
+            **asdict(shown),
             status=status,
             status_text=text_of(status),
             next_attempt=_next(delivery, lane, call.now),
         )
 
-    return page(listed.entries, query, to_output, lambda pair: pair[0].id, left_at=listed.left_at)
+    shown = [await to_output(message, delivery) for message, delivery in listed.entries]
+    return page(shown, query, lambda entry: entry, lambda entry: entry.id, left_at=listed.left_at)
 
 
 @group.get("/app/{app_id}/msg/{msg_id}/endpoint")

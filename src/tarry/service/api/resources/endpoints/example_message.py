@@ -48,7 +48,7 @@ async def send_example(call: Call, body: ExampleIn) -> MessageOut:
     (result,) = await call.hooks.send_many([NewMessage(message, only=endpoint.id)])
     if not isinstance(result, Accepted):
         raise result
-    return message_out(result.message, with_content=True)
+    return await message_out(result.message, call.hooks.redaction, with_content=True)
 
 
 async def _payload(call: Call, body: ExampleIn) -> bytes:

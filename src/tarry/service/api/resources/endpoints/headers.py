@@ -49,7 +49,8 @@ class HeadersPatch(Struct, rename="camel", kw_only=True):
 class HeadersOut(Struct, kw_only=True):
     """The headers of an endpoint; of `sensitive` headers only the names.
 
-    For a key that may not read secrets, all headers are sensitive.
+    Headers that a redaction rule names are sensitive. For a key that may not read secrets, all
+    headers are.
     """
 
     headers: dict[str, str]
@@ -88,7 +89,8 @@ async def put(call: Call, application: Application, body: HeadersIn) -> None:
 def shown(call: Call, endpoint: Endpoint) -> HeadersOut:
     """Return an endpoint's headers, as far as the caller may see their values."""
     headers, sees_values = call.hooks.headers(endpoint), Need.SECRETS in call.caller.needs
-    hidden = [name for name in headers if name.lower() in SENSITIVE or not sees_values]
+    never_shown = SENSITIVE | call.hooks.redaction.headers
+    hidden = [name for name in headers if name.lower() in never_shown or not sees_values]
     return HeadersOut(
         headers={name: value for name, value in headers.items() if name not in hidden},
         sensitive=sorted(hidden),

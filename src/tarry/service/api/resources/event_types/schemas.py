@@ -155,16 +155,21 @@ def check_weight(schemas: str) -> None:
         raise Invalid(["body", "schemas", version], detail) from error
 
 
-async def check_payload(schema: str, payload: bytes, path: list[str]) -> None:
-    """Refuse a payload that does not match a schema; Invalid says where it does not."""
+async def check_payload(
+    schema: str, payload: bytes, path: list[str], *, show_values: bool = True
+) -> None:
+    """Refuse a payload that does not match a schema; Invalid says where it does not.
+
+    Unless `show_values` is set, the error has no values of the payload.
+    """
     known = _validators.known(schema)
     if known is not None and known.cost * len(payload) <= QUICK_WORK:
-        validate(schema, payload, path)
+        validate(schema, payload, path, show_values=show_values)
     else:
-        await off_loop(validate, schema, payload, path)
+        await off_loop(validate, schema, payload, path, show_values=show_values)
 
 
-def validate(schema: str, payload: bytes, path: list[str]) -> None:
+def validate(schema: str, payload: bytes, path: list[str], *, show_values: bool = True) -> None:
     """Do the work of `check_payload`, however long it takes."""
     try:
         known = _validators.get(schema)
@@ -182,9 +187,12 @@ def validate(schema: str, payload: bytes, path: list[str]) -> None:
         elif not known.validator.is_valid(value):
             raise Invalid(path, "it does not match its schema; it is too large to say where")
     except jsonschema_rs.ValidationError as error:
-        raise Invalid([*path, *map(str, error.instance_path)], error.message) from error
+        rule = "/".join(map(str, error.schema_path))
+        detail = error.message if show_values else f"it does not match {rule} of its schema"
+        raise Invalid([*path, *map(str, error.instance_path)], detail) from error
     except (ValueError, RecursionError) as error:
-        raise Invalid(path, f"it cannot be validated against its schema: {error}") from error
+        why = f": {error}" if show_values else ""
+        raise Invalid(path, f"it cannot be validated against its schema{why}") from error
 
 
 class Compiled(msgspec.Struct, frozen=True):

@@ -13,9 +13,11 @@ from tarry.service.api.http.surrogates import StandIns, decode, stand_ins
 from tarry.service.api.http.times import Instant, instant, instant_or_none
 from tarry.service.api.resources.applications.applications import ApplicationIn
 from tarry.service.api.resources.messages.batch_shape import MOST_MESSAGES, check_shape
+from tarry.service.api.resources.redacted import redacted
 from tarry.service.model import allowed
 from tarry.service.model.allowed import MOST_BYTES, MOST_CHANNELS, MOST_LETTERS, MOST_TAGS
 from tarry.service.model.message import Message
+from tarry.service.model.redaction import Redaction
 from tarry.service.model.text import MOST_CHARACTERS
 from tarry.service.wire.sign import check_headers
 
@@ -166,12 +168,15 @@ def _headers(raw: RawIn) -> Iterable[tuple[str, str]]:
     return (raw.headers or {}).items()
 
 
-def message_out(message: Message, *, with_content: bool) -> MessageOut:
+async def message_out(message: Message, redaction: Redaction, *, with_content: bool) -> MessageOut:
     """Return a message as a response shows it."""
+    payload = _EMPTY
+    if with_content:
+        payload = shown(message.payload and await redacted(redaction, message.payload))
     return MessageOut(
         id=message.id,
         event_type=message.event_type,
-        payload=shown(message.payload) if with_content else _EMPTY,
+        payload=payload,
         timestamp=instant(message.accepted_at),
         event_id=message.event_id,
         channels=message.channels or None,

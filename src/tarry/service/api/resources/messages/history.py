@@ -84,20 +84,18 @@ async def list_messages(call: Call, query: MessageQuery) -> Page[MessageOut]:
     listed = await call.hooks.store.page(
         Messages(application.id, wanted_messages), recent_cut(query)
     )
-    return page(
-        listed.entries,
-        query,
-        lambda message: message_out(message, with_content=query.with_content),
-        lambda message: message.id,
-        left_at=listed.left_at,
-    )
+    shown = [
+        await message_out(message, call.hooks.redaction, with_content=query.with_content)
+        for message in listed.entries
+    ]
+    return page(shown, query, lambda entry: entry, lambda entry: entry.id, left_at=listed.left_at)
 
 
 @group.get("/app/{app_id}/msg/{msg_id}")
 async def get(call: Call, query: ContentQuery) -> MessageOut:
     """Get a message by its id or event id."""
     message = await call.message(await call.application())
-    return message_out(message, with_content=query.with_content)
+    return await message_out(message, call.hooks.redaction, with_content=query.with_content)
 
 
 @group.delete("/app/{app_id}/msg/{msg_id}/content", needs=Need.CHANGE)

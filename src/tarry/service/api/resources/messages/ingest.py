@@ -82,7 +82,9 @@ async def create(call: Call, body: bytes, query: ContentQuery) -> MessageOut:
     """
     (result,) = await _stored(call, body, batch=False)
     if isinstance(result, Accepted):
-        return message_out(result.message, with_content=query.with_content)
+        return await message_out(
+            result.message, call.hooks.redaction, with_content=query.with_content
+        )
     raise result
 
 
@@ -100,7 +102,10 @@ async def create_batch(call: Call, body: bytes, query: ContentQuery) -> Batch:
     refused: list[tuple[int, ServiceError]] = []
     for index, result in enumerate(await _stored(call, body, batch=True)):
         if isinstance(result, Accepted):
-            data.append(message_out(result.message, with_content=query.with_content))
+            message = await message_out(
+                result.message, call.hooks.redaction, with_content=query.with_content
+            )
+            data.append(message)
         else:
             data.append(None)
             refused.append((index, result))
@@ -181,7 +186,9 @@ async def _misfits(
             continue
         try:
             path = ["body", str(number), "payload"] if batch else ["body", "payload"]
-            await check_payload(schema, message.body(), path)
+            await check_payload(
+                schema, message.body(), path, show_values=not call.hooks.redaction.ends
+            )
         except Invalid as error:
             misfits[number] = error
         await asyncio.sleep(0)  # let other requests run: validation takes time
