@@ -56,6 +56,7 @@ DRAW = {
 GROW = {
     "tarry.cli.output.numbers": "the digits that are shown",
     "tarry.service.model.ids": "reads the number in an id",
+    "tarry.service.model.redaction": "the bits of the steps of paths",
     "tarry.service.store.old_rows": "rows in a page",
     "tarry.service.store.paged_search": "rows in a page",
 }

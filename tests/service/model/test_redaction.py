@@ -1,5 +1,4 @@
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -129,7 +128,7 @@ def test_there_may_be_so_many_rules() -> None:
         Redaction.of([*rules, "header:a"])
 
 
-class Pairs(list[tuple[str, Any]]):
+class Pairs(list[tuple[str, object]]):
     """The fields of an object, also those with the same name."""
 
 

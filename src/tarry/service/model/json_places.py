@@ -27,8 +27,8 @@ class NotJsonError(ValueError):
     """A text is not JSON, or not all of it is there."""
 
 
-class Paths(Protocol):
-    """The paths to search for. A number says how far they lead to a value."""
+class Search(Protocol):
+    """Paths to search for. A number says how far they lead to a value."""
 
     @property
     def start(self) -> int:
@@ -44,16 +44,16 @@ class Paths(Protocol):
         ...
 
 
-def places(text: bytes, paths: Paths) -> Iterator[tuple[int, int]]:
+def places(text: bytes, search: Search) -> Iterator[tuple[int, int]]:
     """Yield where each value begins and ends that a path leads to; not those inside another one.
 
     NotJsonError, maybe after some places, if the text is not JSON.
     """
-    reader, reached = _Reader(text), paths.start
+    reader, reached = _Reader(text), search.start
     found: tuple[int, int] | None = None  # where it begins, and how many brackets are open there
     while True:
         begin, bracket = reader.value()
-        if found is None and paths.end(reached):
+        if found is None and search.end(reached):
             found = begin, len(reader.opened)
         if bracket is not None:
             reader.open(bracket, reached)
@@ -65,7 +65,7 @@ def places(text: bytes, paths: Paths) -> Iterator[tuple[int, int]]:
             if reader.finished:
                 return
         bracket, outside = reader.opened[-1]
-        reached = paths.inside(outside, reader.name() if bracket == b"{" else None)
+        reached = search.inside(outside, reader.name() if bracket == b"{" else None)
 
 
 class _Reader:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from itertools import count
 
 from msgspec import Struct
 
@@ -16,7 +17,7 @@ MOST_RULES = 100
 MOST_STEPS = 20
 """The most steps of a path."""
 _HEADER = re.compile(r"header:([!#$%&'*+.^_`|~0-9a-z-]+)", re.IGNORECASE)
-_STEP = re.compile(r"\.(\.?)([\w-]+)|(\.\.)?\['([^']+)'\]|\.\*|\[\*\]")
+_STEP_PATTERN = re.compile(r"\.(\.?)([\w-]+)|(\.\.)?\['([^']+)'\]|\.\*|\[\*\]")
 _WANTED = (
     "header:NAME, or a JSON path of up to 20 steps: $, then .name or ['name'] for a field, .* or"
     " [*] for all fields or elements, ..name or ..['name'] for a field at any depth; for example"
@@ -91,7 +92,7 @@ class _Step(Struct, frozen=True):
 def _path(rule: str) -> list[_Step]:
     """Return the steps of a JSON path; SettingsError if it is none of those that are known."""
     steps, position = list[_Step](), 1
-    while match := _STEP.match(rule, position):
+    while match := _STEP_PATTERN.match(rule, position):
         steps.append(_Step(match[2] or match[4], deep=bool(match[1] or match[3])))
         position = match.end()
     if not rule.startswith("$") or position < len(rule) or not 1 <= len(steps) <= MOST_STEPS:
@@ -102,9 +103,9 @@ def _path(rule: str) -> list[_Step]:
 def _redaction(headers: frozenset[str], paths: Iterable[Iterable[_Step]]) -> Redaction:
     """Give each step of each path its bit."""
     start = wildcards = deep = ends = 0
-    names, bit = dict[bytes, int](), 1
+    names, bits = dict[bytes, int](), (1 << number for number in count())
     for steps in paths:
-        start |= bit
+        first = bit = next(bits)
         for step in steps:
             if step.name is None:
                 wildcards |= bit
@@ -112,7 +113,6 @@ def _redaction(headers: frozenset[str], paths: Iterable[Iterable[_Step]]) -> Red
                 name = step.name.encode(errors="surrogatepass")
                 names[name] = names.get(name, 0) | bit
             deep |= bit if step.deep else 0
-            bit <<= 1
-        ends |= bit
-        bit <<= 1
+            bit = next(bits)
+        start, ends = start | first, ends | bit
     return Redaction(headers, start, names, wildcards, deep, ends)
