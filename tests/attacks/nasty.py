@@ -112,10 +112,22 @@ def _messages() -> Iterator[Case]:
         "16 MB of headers": filled(
             b'[{"transformationsParams": {"headers": {', b'"a":"a",', b'"a":"a"}}}]', 16 * MIB
         ),
+        "applications": filled(
+            b"[", _described(b'"application": {"metadata": {%b}}'), b"{}]", 16 * MIB
+        ),
+        "headers": filled(
+            b"[", _described(b'"transformationsParams": {"headers": {%b}}'), b"{}]", 16 * MIB
+        ),
         "16 MB of one text": filled(b'["', b"x", b'"]', 16 * MIB),
     }
     for name, batch in batches.items():
         yield f"batch, {name}", request("POST", BATCH, batch)
+
+
+def _described(field: bytes) -> bytes:
+    """A message of a batch with as many short texts in a field as it may have by itself."""
+    texts = filled(b"", b'"":"",', b'"":""', 64_000)
+    return b'{"eventType": "a", "payload": {}, ' + field % texts + b"},"
 
 
 def _schemas() -> Iterator[Case]:
@@ -165,6 +177,8 @@ def _validated() -> Iterator[Case]:
 def _endpoints() -> Iterator[Case]:
     url = b'{"url": "https://example.com/'
     yield "endpoint, a long URL", request("POST", ENDPOINTS, filled(url, b"a", b'"}'))
+    letters = {"url": "https://" + "".join(map(chr, range(0x4E00, 0x4E00 + 2000))) + ".com/"}
+    yield "endpoint, many letters", request("POST", ENDPOINTS, json.dumps(letters).encode())
     types = url + b'", "filterTypes": ['
     yield "endpoint, event types", request("POST", ENDPOINTS, filled(types, b'"a",', b'"a"]}'))
     headers = json.dumps({f"x-{number}": "1" for number in range(50_000)}).encode()
@@ -177,6 +191,9 @@ def _endpoints() -> Iterator[Case]:
     yield "application, metadata", request("POST", APPS, body)
     policy = f"{APP}/policy"
     yield "policy, deep", request("PUT", policy, b'{"backoff":' * 800 + b"1" + b"}" * 800)
+    yield "policy, a long name", request("PUT", policy, filled(b'{"', b"a", b'": 1}', 200_000))
+    kind = filled(b'{"backoff": {"kind": "', b"a", b'"}}', 200_000)
+    yield "policy, a long kind", request("PUT", policy, kind)
     waits = filled(b'{"backoff": {"kind": "schedule", "waits": [', b"1,", b"1]}}")
     yield "policy, waits", request("PUT", policy, waits)
 
@@ -190,6 +207,8 @@ def _heads() -> Iterator[Case]:
     yield "a long path", request("GET", "/api/v1/" + "a/" * 30_000)
     yield "a quoted path", request("GET", "/api/v1/" + "%2F" * 20_000)
     yield "a long query", request("GET", f"{MESSAGES}?event_types=" + "a," * 30_000)
+    instant = "2020-01-01T00:00:" + "1" * 60_000
+    yield "a long instant", request("GET", f"{MESSAGES}?after={instant}%20x%20y")
     yield "many queries", request("GET", f"{MESSAGES}?" + "event_types=a&" * 4000)
     chunks = b"1\r\nx\r\n" * 100_000 + b"0\r\n\r\n"
     head = request("POST", APPS).replace(b"content-length: 0", b"transfer-encoding: chunked")

@@ -9,9 +9,18 @@ def nearest(typed: str, known: Iterable[str]) -> str | None:
     >>> nearest("atempts", ["attempts", "within"])
     'attempts'
     """
-    distances = {word: _distance(typed.lower(), word) for word in known}
-    close = min(distances, key=distances.__getitem__)
-    return close if distances[close] <= max(len(typed), len(close)) // 3 else None
+    distances = {
+        word: _distance(typed.lower(), word)
+        for word in known
+        if abs(len(typed) - len(word)) <= _most_distance(typed, word)  # counting takes long
+    }
+    close = min(distances, key=distances.__getitem__, default="")
+    return close if close and distances[close] <= _most_distance(typed, close) else None
+
+
+def _most_distance(typed: str, word: str) -> int:
+    """Return how many letters may differ in a close word."""
+    return max(len(typed), len(word)) // 3
 
 
 def _distance(typed: str, word: str) -> int:

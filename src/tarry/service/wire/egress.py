@@ -42,6 +42,7 @@ MOST_URLS = 1000
 """How many URLs are cached in parsed form: those of endpoints in use are read repeatedly."""
 
 _LONGEST_NAME = 253
+_LONGEST_LABEL = 63
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^#]*)(?:#.*)?")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
@@ -149,6 +150,9 @@ def _ascii(host: str) -> str:
 
 
 def _punycode(label: str) -> str:
+    """Return a label in its xn-- form, which is longer than the label."""
+    if len(label) > _LONGEST_LABEL:  # coding it takes time that grows with the square of its length
+        raise SettingsError("host", _shortened(label), f"of at most {_LONGEST_LABEL} characters")
     if not all(unicodedata.category(letter)[0] in "LM" or letter in _PLAIN for letter in label):
         raise SettingsError("host", _shortened(label), "a name of letters, the digits 0 to 9 and -")
     return "xn--" + label.lower().encode("punycode").decode("ascii")

@@ -3,6 +3,7 @@ import pytest
 from tarry.service.api.http.problem import Invalid
 from tarry.service.api.resources.messages.batch_shape import (
     LARGE,
+    MOST_DECODED,
     MOST_FIELD,
     MOST_MESSAGES,
     check_shape,
@@ -50,3 +51,14 @@ def test_a_field_that_is_too_long_is_refused(field: bytes, *, batch: bool) -> No
     body = b"{" + field % (b'"a",' * (MOST_FIELD // 4) + b'"a"') + b"}"
     with pytest.raises(Invalid, match=f"has more than {MOST_FIELD} bytes"):
         check_shape(b"[" + body + b"]" if batch else body, batch=batch)
+
+
+@pytest.mark.parametrize(
+    "field", [b'"application": {%b}', b'"transformationsParams": {"headers": {%b}}']
+)
+def test_fields_that_are_short_but_too_long_together_are_refused(field: bytes) -> None:
+    entry = b"{" + field % (b'"a":"a",' * 1000 + b'"a":"a"') + b"}"
+    fitting = MOST_DECODED // 8100
+    check_shape(b"[" + b",".join([entry] * fitting) + b"]", batch=True)
+    with pytest.raises(Invalid, match=f"more than {MOST_DECODED} bytes; send the messages in"):
+        check_shape(b"[" + b",".join([entry] * (fitting + 2)) + b"]", batch=True)

@@ -12,6 +12,9 @@ LARGE = 64 * 1024
 """Smaller bodies are parsed at once."""
 MOST_FIELD = 64 * 1024
 """The most bytes of a field besides the payload. No valid list of channels or tags has as many."""
+MOST_DECODED = 256 * 1024
+"""The most bytes of all `application` and headers together. Their names and values may be short, so
+that a megabyte takes 0.1 s."""
 MOST_MESSAGES = 1000
 """The most messages in one request."""
 
@@ -38,14 +41,19 @@ class _Entry(Struct, rename="camel"):
     def __post_init__(self) -> None:
         for name in ("channels", "tags", "application"):
             _check_length(name, getattr(self, name))
-        _entries.append(self)
-        if len(_entries) > MOST_MESSAGES:
+        parameters = self.transformations_params
+        size = _length(self.application) + (_length(parameters.headers) if parameters else 0)
+        _sizes.append(size + (_sizes[-1] if _sizes else 0))
+        if len(_sizes) > MOST_MESSAGES:
             raise ValueError(f"Expected `array` of length <= {MOST_MESSAGES}")
+        if _sizes[-1] > MOST_DECODED:
+            detail = "`application` and `headers` of all messages have more than"
+            raise ValueError(f"{detail} {MOST_DECODED} bytes; send the messages in several batches")
 
 
-_entries: list[_Entry] = []
-"""The entries of the body that is being read. msgspec stops at the first one that raises an error,
-and nothing else runs meanwhile."""
+_sizes: list[int] = []
+"""For each entry of the body that is being read: the bytes of `application` and headers so far.
+msgspec stops at the first entry that raises an error, and nothing else runs meanwhile."""
 
 
 def check_shape(body: bytes, *, batch: bool) -> None:
@@ -55,9 +63,13 @@ def check_shape(body: bytes, *, batch: bool) -> None:
     try:
         read_body(body, list[_Entry] if batch else _Entry)
     finally:
-        _entries.clear()
+        _sizes.clear()
 
 
 def _check_length(name: str, field: Raw) -> None:
-    if len(memoryview(field)) > MOST_FIELD:
+    if _length(field) > MOST_FIELD:
         raise ValueError(f"`{name}` has more than {MOST_FIELD} bytes")
+
+
+def _length(field: Raw) -> int:
+    return len(memoryview(field))
