@@ -10,6 +10,8 @@ from tarry.service import open_hooks
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
 from tarry.service.store.sqlite.store import SqliteStore
+from tests.attacks.raw_request import answer_to
+from tests.conformance.server import serving as serving_in_a_process
 from tests.plain_http import PLAIN
 
 
@@ -60,3 +62,18 @@ def test_metrics_with_a_key_are_closed_to_everybody_else(tmp_path: Path) -> None
                 assert (await client.get("/api/v1/app", headers=key)).status_code == 401
 
     asyncio.run(attack())
+
+
+def test_requests_that_are_malformed_do_not_each_write_to_the_log(tmp_path: Path) -> None:
+    """Before, each of them was a line in the log."""
+    with serving_in_a_process(f"sqlite:////{tmp_path}/hooks.db", tmp_path / "log") as server:
+        before = server.said
+        for line in (
+            "nonsense",
+            "FOO / HTTP/1.1",
+            "GET /\xff HTTP/1.1",
+            "GET / HTTP/1.1\r\nx y: z",
+        ):
+            status, _ = asyncio.run(answer_to(server.url, line))
+            assert status == 400
+        assert server.said == before

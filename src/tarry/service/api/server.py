@@ -73,7 +73,7 @@ async def serving(
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        log_level="warning",
+        log_level="error",  # each malformed request is a warning, and anybody may send many
         timeout_graceful_shutdown=10,
     )
     server = _Server(config)
