@@ -1,12 +1,13 @@
 """A tenant asks what is known of its endpoint's host: it learns nothing of other tenants there."""
 
 import asyncio
+from base64 import urlsafe_b64decode
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tarry.service import open_hooks
+from tarry.service import Standing, open_hooks
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
 from tests.plain_http import PLAIN
@@ -49,5 +50,34 @@ def test_only_operators_see_what_comes_from_endpoints_of_others(tmp_path: Path, 
             assert lane["scope"] == "origin"
             explanation = (await client.get(paths[1], headers=admin)).json()
             assert any("The whole host is affected" in text for text in explanation["sentences"])
+
+    asyncio.run(attack())
+
+
+def test_an_iterator_does_not_tell_how_many_endpoints_others_have(tmp_path: Path) -> None:
+    """Lanes are numbered across all tenants. Before, five endpoints of another one led from 2.1
+    to 8.1."""
+
+    async def attack() -> None:
+        async with (
+            open_hooks(f"sqlite:///{tmp_path / 'hooks.db'}") as hooks,
+            serving(await make_api(hooks, "admin-key"), "127.0.0.1:0") as url,
+            httpx.AsyncClient(base_url=f"{url}/api/v1/", **PLAIN) as client,
+        ):
+            shop, other = await hooks.application("shop"), await hooks.application("other")
+            admin = {"authorization": "Bearer admin-key"}
+            access = await client.post("auth/app-portal-access/shop", json={}, headers=admin)
+            token = {"authorization": f"Bearer {access.json()['token']}"}
+            for _ in range(5):
+                await hooks.add_endpoint(other, f"{HOST}/in")
+            till = await hooks.add_endpoint(shop, f"{HOST}/in", standing=Standing.PAUSED)
+            ids = [(await hooks.send(shop, "order.paid", {})).message.id for _ in range(2)]
+            query: dict[str, str | int] = {"limit": 1}
+            for message in ids:
+                answer = await client.get("app/shop/undelivered", params=query, headers=token)
+                page = answer.json()
+                assert [delivery["msgId"] for delivery in page["data"]] == [message]
+                assert b"%d." % till.lane not in urlsafe_b64decode(page["iterator"])
+                query["iterator"] = page["iterator"]
 
     asyncio.run(attack())

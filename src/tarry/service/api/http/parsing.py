@@ -14,6 +14,7 @@ from tarry.service.api.http.problem import Invalid
 
 NO_JSON = "json_error"
 """The error type of a body that is not JSON."""
+WRONG_ITERATOR = "it must be the iterator or prevIterator of another page of this list"
 MOST_FIELDS = 100
 """The most fields in one query string."""
 
@@ -166,7 +167,7 @@ def _invalid(where: str, error: msgspec.ValidationError, kind: object) -> Invali
     if detail.startswith("Invalid enum value") and (allowed := choices(kind, path[1:])):
         detail += f"; allowed: {', '.join(allowed)}"
     if path == ["query", "iterator"]:
-        detail = "it must be the iterator or prevIterator of another page of this list"
+        detail = WRONG_ITERATOR
     if spelled := _BAD_SPELLING.match(detail):
         marks = " ".join(spelled["marks"].replace("\\", ""))
         detail = f"only letters, digits and {marks} are allowed"

@@ -99,8 +99,12 @@ async def test_filters_hold_alone_and_together(
     assert await listed(client, ALL, reason="paused", state="waiting") == [later]
     (delivery,) = (await read_page(client, SHOP, endpoint_id=other.id))["data"]
     assert datetime.fromisoformat(delivery["nextAt"]).year == 2099
-    for wrong in ({"state": "delivered"}, {"reason": "x"}, {"limit": 0}, {"iterator": "1"}):
+    for wrong in ({"state": "delivered"}, {"reason": "x"}, {"limit": 0}):
         assert (await client.get(ALL, params=wrong)).status_code == 422
+    for iterator in ("1", "1.1", "AQNvbmU=", "x" * 300):
+        refused = await client.get(ALL, params={"iterator": iterator})
+        assert refused.status_code == 422
+        assert "of another page of this list" in refused.text
     assert (await client.get(SHOP, params={"endpoint_id": "nobody"})).status_code == 404
 
 

@@ -1,12 +1,16 @@
 """Operations that list undelivered messages, waiting or failed, with the reason."""
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from tarry.errors import SealError
 from tarry.service.api.http.operation import Group
 from tarry.service.api.http.paging import MOST_PER_PAGE, Page
+from tarry.service.api.http.parsing import WRONG_ITERATOR
+from tarry.service.api.http.problem import Invalid
 from tarry.service.api.http.times import Instant, instant, instant_or_none
 from tarry.service.api.resources.call import Call
 from tarry.service.api.resources.endpoints.lanes import lane_of
@@ -17,11 +21,12 @@ from tarry.service.model.delivery import LIVE, Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import LaneRow
 from tarry.service.store.kinds import Endpoints, Undelivered, UndeliveredIn
+from tarry.service.wire.seal import Place
 
 MOST_QUERIES = 20
 """The most queries to the store for one page; after them the page is returned, even if empty."""
 END_OF_LANE = 10**15 - 1
-"""A sequence number after all deliveries of a lane; it fits into an iterator."""
+"""A sequence number after all deliveries of a lane."""
 
 group = Group("Undelivered", "v1.undelivered")
 
@@ -34,18 +39,12 @@ class UndeliveredQuery(Struct, kw_only=True):
     """Which deliveries to list; a page may have fewer than `limit` although more follow."""
 
     limit: Annotated[int, Meta(ge=1, le=MOST_PER_PAGE)] = 50
-    iterator: Annotated[str, Meta(pattern=r"^[0-9]{1,15}\.[0-9]{1,15}\Z")] | None = None
+    iterator: Annotated[str, Meta(max_length=260, pattern=r"^[a-zA-Z0-9\-_=]+\Z")] | None = None
     state: Literal["ready", "waiting", "failed", "live"] | None = None
     """`live` means `ready` or `waiting`."""
     reason: Reason | None = None
     first_of_each: bool = False
     """List only the first delivery of each endpoint, to find out which endpoints have any."""
-
-    @property
-    def after(self) -> Position:
-        """The lane and sequence number after which the page starts."""
-        lane, _, seq = (self.iterator or "0.0").partition(".")
-        return int(lane), int(seq)
 
 
 class OfApplicationQuery(UndeliveredQuery, kw_only=True):
@@ -101,7 +100,7 @@ async def list_of_application(call: Call, query: OfApplicationQuery) -> Page[Und
 
 async def _page(call: Call, query: UndeliveredQuery, read: Read) -> Page[UndeliveredOut]:
     """Read deliveries from the store until enough of them match the query for one page."""
-    shown, after, is_more = list[UndeliveredOut](), query.after, True
+    shown, after, is_more = list[UndeliveredOut](), _position(call, query.iterator), True
     lanes: dict[str, tuple[LaneRow, list[bytes]]] = {}
     for _ in range(MOST_QUERIES):
         pairs = await read(after)
@@ -122,8 +121,33 @@ async def _page(call: Call, query: UndeliveredQuery, read: Read) -> Page[Undeliv
                 break
         if not is_more or len(shown) == query.limit:
             break
-    mark = f"{after[0]}.{after[1]}" if shown or is_more else None
+    mark = _iterator(call, after) if shown or is_more else None
     return Page(data=shown, iterator=mark, prev_iterator=None, done=not is_more)
+
+
+def _iterator(call: Call, position: Position) -> str:
+    """Return the iterator of a position.
+
+    It is sealed, because lanes are numbered across all tenants: a number would tell of the others.
+    """
+    lane, seq = position
+    return urlsafe_b64encode(call.hooks.seals.seal(b"%d.%d" % (lane, seq), _place(call))).decode()
+
+
+def _position(call: Call, iterator: str | None) -> Position:
+    """Return the lane and sequence number after which a page starts."""
+    if iterator is None:
+        return 0, 0
+    try:
+        opened = call.hooks.seals.open(urlsafe_b64decode(iterator), _place(call))
+    except (SealError, ValueError) as error:
+        raise Invalid(["query", "iterator"], WRONG_ITERATOR) from error
+    lane, _, seq = opened.partition(b".")
+    return int(lane), int(seq)
+
+
+def _place(call: Call) -> Place:
+    return Place(call.caller.environment, "undelivered", "iterator")
 
 
 def _accepted_at(delivery: Delivery) -> float:
