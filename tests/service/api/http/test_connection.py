@@ -202,3 +202,20 @@ async def test_an_answer_to_head_has_no_body_and_comes_all_the_same(url: str) ->
     async with asyncio.timeout(120):
         assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 OK\r\n")
     writer.close()
+
+
+async def test_of_too_many_connections_the_one_that_waited_longest_is_closed(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tarry.service.api.http.connection.MOST_CONNECTIONS", 2)
+    first, second = await connect(url), await connect(url)
+    for reader, writer in (second, first):  # the second one waits longest for its next request
+        writer.write(ASK)
+        await reader.readuntil(b'{"status":"alive"}')
+    third = await connect(url)
+    assert await until_closed(second[0]) == b""
+    for reader, writer in (first, third):
+        writer.write(ASK)
+        await reader.readuntil(b'{"status":"alive"}')
+    for _, writer in (first, second, third):
+        writer.close()

@@ -1,12 +1,14 @@
 """One connection of a client, with limits against slow and oversized requests.
 
 It is closed if a request arrives too slowly, if its head is too long, or if the client does not
-read its response, which would otherwise stay in memory.
+read its response, which would otherwise stay in memory. If there are too many connections, the one
+is closed that has waited longest for a request.
 """
 
 import asyncio
+import resource
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -16,8 +18,22 @@ REQUEST_TIME = 30.0
 """The most seconds from a request's first byte to its last; for the first one, since connecting."""
 ANSWER_TIME = 30.0
 """Seconds in which the client has to read at least a part of a response."""
+MOST_CONNECTIONS = 10_000
+"""The most connections to a server, as far as `most_connections` allows them."""
 LONGEST_JOINED = 16 * 1024
 """A body up to this many bytes is sent in one write with its head; longer ones are not copied."""
+
+
+def most_connections() -> int:
+    """Return how many connections a server may have.
+
+    They use at most half of the process's file descriptors, because deliveries and the database
+    need some too.
+    """
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if descriptors == resource.RLIM_INFINITY:
+        return MOST_CONNECTIONS
+    return min(MOST_CONNECTIONS, descriptors // 2)
 
 
 class Joined:
@@ -63,6 +79,8 @@ class Connection(HttpToolsProtocol):
     """Uvicorn's connection with limits. A request that arrives in one piece needs no timer."""
 
     request_time, answer_time = REQUEST_TIME, ANSWER_TIME
+    waiting: ClassVar["dict[Connection, None]"] = {}
+    """The connections without a complete request, those first that have waited longest."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  uvicorn's own
         super().__init__(*args, **kwargs)
@@ -77,6 +95,14 @@ class Connection(HttpToolsProtocol):
         stream = cast("asyncio.Transport", transport)  # TCP goes both ways
         super().connection_made(cast("asyncio.Transport", Joined(stream, self.loop)))
         self._start_timer()
+        self.waiting[self] = None
+        if len(self.connections) > most_connections():
+            next(iter(self.waiting)).drop()
+
+    def drop(self) -> None:
+        """Close the connection at once."""
+        self.waiting.pop(self, None)
+        self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Parse the data, and enforce the limits on head and time."""
@@ -111,13 +137,21 @@ class Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """Note that the request is complete."""
         super().on_message_complete()
+        self.waiting.pop(self, None)
         self._is_complete = True
         self._completed += 1
+
+    def on_response_complete(self) -> None:
+        """Note that the connection waits for the next request."""
+        super().on_response_complete()
+        if not self.transport.is_closing():
+            self.waiting[self] = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Mark all unanswered requests as disconnected; uvicorn itself marks only the last one."""
         self._stop_timer()
         self._stop_checking()
+        self.waiting.pop(self, None)
         for earlier in self._earlier:
             earlier.disconnected = not earlier.response_complete
         super().connection_lost(exc)
