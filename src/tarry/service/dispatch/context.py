@@ -85,6 +85,9 @@ class Context:
         self.unwritten = Slots(limits.in_flight + limits.unsettled)
         """One for each attempt in flight, and on until its outcome is written."""
         self.buffered = PayloadBytes()
+        self.replayed_lane: int | None = None
+        """The lane that gets deliveries of a replay just now. None of them is sent before the lane
+        has a pace, even if they are read before the replay's own load of the lane."""
         self.counters = Counters()
         self.note = self.notice  # one bound method for all records, instead of one for each
 

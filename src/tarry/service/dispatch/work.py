@@ -234,10 +234,10 @@ async def repeat(
         if signal is None:
             await asyncio.sleep(pause or 0.0)
         else:
-            await _wait_for(signal, pause)
+            await wait_for(signal, pause)
 
 
-async def _wait_for(signal: asyncio.Event, longest: float | None) -> None:
+async def wait_for(signal: asyncio.Event, longest: float | None) -> None:
     """Wait until the signal is set, at most `longest` seconds, and clear it."""
     if not signal.is_set():
         loop = asyncio.get_running_loop()

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tarry.errors import StoreError
-from tarry.service.dispatch.upkeep.tasks import CHUNK
-from tarry.service.dispatch.upkeep.upkeep import Kept, oldest_kept, sweep
+from tarry.service.dispatch.upkeep.upkeep import CHUNK, Kept, oldest_kept, sweep
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Lease

@@ -125,6 +125,12 @@ def pace_backlog(lane: Lane, now: float) -> None:
         start_pace(lane, now)
 
 
+def pace_replay(lane: Lane, now: float) -> None:
+    """Send the backlog at a pace if a replay adds to it just now."""
+    if lane.number == lane.context.replayed_lane and lane.is_at_work:
+        pace_backlog(lane, now)
+
+
 def start_pace(lane: Lane, now: float) -> None:
     """Send at a pace from now on, until nothing waits."""
     own = lane.gates.own

@@ -152,6 +152,7 @@ class LaneLoader:
         else:
             lane = self._new_lane(row, lane_config, shard.held)
             self._shards.add(shard, lane)
+        phases.pace_replay(lane, self._context.now())
         lane.pump()
 
     def _new_lane(self, row: LaneRow, lane_config: LaneConfig, held: HeldLease) -> Lane:
@@ -267,6 +268,7 @@ async def read_rows_once(store: Queue, context: Context, work: Work[Lane]) -> No
     }
     _hand_out(steady, wants, fetched, cut=_payload_bytes(fetched) + LARGEST >= most)
     for lane in current:
+        phases.pace_replay(lane, context.now())
         lane.pump()
 
 

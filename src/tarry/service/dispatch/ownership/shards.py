@@ -18,7 +18,7 @@ from tarry.service.dispatch.ownership.held_lease import HeldLease
 from tarry.service.model.application import SHARDS
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import Limits
-from tarry.service.store.contract import Queue
+from tarry.service.store.contract import Queue, Server
 
 log = logging.getLogger("tarry.service")
 
@@ -158,16 +158,18 @@ class Shards:
 
     async def take(self) -> list[OwnedShard]:
         """Take shards up to this worker's share; return the new ones."""
-        await self._compare_clocks()
+        server = await self._compare_clocks()
         stepped_at = self._stepped_at
         if stepped_at is not None and self._now() < stepped_at + self._limits.lease:
             return []
         self._stepped_at = None
         # Take the first shard alone: by that the store learns which workers are alive, and which
         # cannot be alive any more.
-        unsure = not self.owned or stepped_at is not None
-        first = await self._lease(max(1, len(self.owned))) if unsure else []
-        workers = max(1, (await self._store.server()).workers)
+        first: list[OwnedShard] = []
+        if not self.owned or stepped_at is not None:
+            first = await self._lease(max(1, len(self.owned)))
+            server = await self._store.server()
+        workers = max(1, server.workers)
         share = math.ceil(SHARDS / workers)
         self._least = SHARDS - share * (workers - 1)  # the rest, if all others have their share
         self._leave_beyond(share)
@@ -188,10 +190,11 @@ class Shards:
             for number in by_quiet[: len(numbers) - share]:
                 self.owned[number].held.leave()
 
-    async def _compare_clocks(self) -> None:
-        """Check whether the database's clock has stepped, and remember when."""
+    async def _compare_clocks(self) -> Server:
+        """Check whether the database's clock has stepped, and remember when. Return its answer."""
         asked_at = self._now()
-        step = self._now.compare((await self._store.server()).now, asked_at=asked_at)
+        server = await self._store.server()
+        step = self._now.compare(server.now, asked_at=asked_at)
         if abs(step) > self._limits.lease / 3:  # less ends no lease that is renewed on time
             self._stepped_at = self._now()
             log.warning(
@@ -200,6 +203,7 @@ class Shards:
                 step,
                 self._limits.lease,
             )
+        return server
 
     async def _lease(self, most: int) -> list[OwnedShard]:
         asked_at = self._now()

@@ -16,12 +16,19 @@ from collections.abc import Awaitable, Callable, Collection
 
 from tarry.errors import StoreUnavailable
 from tarry.service.dispatch.context import Context
-from tarry.service.dispatch.lane.phases import pace_backlog
 from tarry.service.dispatch.ownership.lane_loader import LaneLoader
 from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.model.application import shard_of
 from tarry.service.model.lane import Lease
-from tarry.service.model.task import FIRST_TENANT, IN_PIECES, Failure, Task, Tenant, Work
+from tarry.service.model.task import (
+    FIRST_TENANT,
+    IN_PIECES,
+    REPLAYS,
+    Failure,
+    Task,
+    Tenant,
+    Work,
+)
 from tarry.service.store.contract import Store
 
 log = logging.getLogger("tarry.service")
@@ -145,10 +152,10 @@ class TenantPauses:
 
 # --- Pieces -------------------------------------------------------------------------------------
 
-CHUNK = 500
-"""How many rows are changed in one commit."""
-TASK_POLL_SECONDS = 0.05
-"""Seconds between two looks for new tasks while tenants pause, unless one look takes longer."""
+ROWS_OF_A_PIECE = 300
+"""How many rows a piece changes at most: tasks of other tenants, and other writes, wait for it.
+After each piece the lane is read again, so smaller pieces cost throughput: with pieces of 200, a
+replay of 40,000 messages on a busy machine took a fifth longer than with these."""
 
 
 class Tasks:
@@ -170,17 +177,13 @@ class Tasks:
 
         Return after how many seconds to look for the next piece; None if there is none to do.
         """
-        began = self._context.now()
-        task, pause = await self._advance_once()
-        if task is None:
-            return None if pause is None else max(pause, self._context.now() - began)
-        if task.lane:
-            await self._loader.load([task.lane])
-            lane = self._shards.lane(task.lane)
-            if lane is not None and task.work is not Work.DISCARD:
-                pace_backlog(lane, self._context.now())  # replayed deliveries are sent at a pace
-        self._pauses.add(task.tenant, self._context.now() - began)
-        return 0.0
+        try:
+            task, pause = await self._advance_once()
+            if task is not None and task.lane:
+                await self._loader.load([task.lane])
+        finally:
+            self._context.replayed_lane = None
+        return pause
 
     async def _advance_once(self) -> tuple[Task | None, float | None]:
         """Do a piece for the next tenant that may have one, and return its task.
@@ -188,18 +191,22 @@ class Tasks:
         Without such a tenant, return how long to wait for one that pauses; None if no tenant does.
         """
         asked = set[Tenant]()
-        pause: float | None = None
+        pauses: list[float] = []
         while (task := await self._turns.next()) is not None and task.tenant not in asked:
             asked.add(task.tenant)
             if self._trials.paused(task.tenant):
                 continue
             if left := self._pauses.left(task.tenant):
-                pause = min(left, TASK_POLL_SECONDS if pause is None else pause)
+                pauses.append(left)
                 continue
             advanced = await self._trials.attempt(task, self._piece)
             if advanced is not None:
                 return advanced, 0.0
-        return None, pause
+        return None, min(pauses, default=None)
 
     async def _piece(self, task: Task, lease: Lease) -> Task:
-        return await self._store.advance(task, now=self._context.now(), limit=CHUNK, lease=lease)
+        self._context.replayed_lane = task.lane if task.work in REPLAYS else None
+        began = self._context.now()
+        after = await self._store.advance(task, now=began, limit=ROWS_OF_A_PIECE, lease=lease)
+        self._pauses.add(task.tenant, self._context.now() - began)
+        return after

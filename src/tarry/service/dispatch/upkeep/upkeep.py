@@ -1,7 +1,5 @@
 """Work that is done now and then: ages, warnings, retention, and the outbox."""
 
-import asyncio
-
 from msgspec import Struct
 
 from tarry.errors import StoreError
@@ -9,11 +7,14 @@ from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.ownership.lane_loader import LaneLoader
 from tarry.service.dispatch.ownership.shards import Shards
-from tarry.service.dispatch.upkeep.tasks import CHUNK, Tasks
-from tarry.service.dispatch.work import Signals
+from tarry.service.dispatch.upkeep.tasks import Tasks
+from tarry.service.dispatch.work import Signals, wait_for
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import DAY
 from tarry.service.store.contract import Retention, Store
+
+CHUNK = 500
+"""How many rows are changed in one commit."""
 
 
 class Kept(Struct, frozen=True, kw_only=True):
@@ -79,7 +80,7 @@ class Upkeep:
             except StoreError as error:
                 failed = error
             if pause and not collected:
-                await asyncio.sleep(pause)
+                await wait_for(self._signals.upkeep, pause)  # a new task does not wait for it
         if failed is not None:
             raise failed
 
