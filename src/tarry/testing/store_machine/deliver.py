@@ -294,6 +294,7 @@ class DeliverSteps(PeopleSteps):
         return 0 if lease is None else lease.epoch
 
     def _lease(self, worker: str, application: str) -> Lease | None:
+        """Return a worker's lease of the shard that an application is in; None if it has none."""
         return self.leases[worker].get(shard_of(application))
 
 

@@ -97,6 +97,7 @@ def _fields(query: bytes, kind: type) -> dict[str, object]:
 
 @lru_cache(maxsize=256)
 def _decoder(kind: object) -> msgspec.json.Decoder[object]:
+    """Return a decoder of JSON into a type."""
     return msgspec.json.Decoder(kind)
 
 

@@ -72,15 +72,18 @@ class RecordExchange:
                 await self._read_records(wholes)
 
     def _set_timer(self, seconds: float) -> None:
+        """Set the timer for the next comparison with the store; it replaces an earlier one."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._context.later(seconds, self._look_again)
 
     def _look_again(self) -> None:
+        """Have the records compared with the store again."""
         self._timer = None
         self._work.write_origins()
 
     async def _write(self, changed: list[Origin]) -> None:
+        """Write the records of changed origins; take over a record that another worker wrote."""
         texts: dict[str, bytes] = {}
         expected: dict[str, bytes] = {}
         for origin in changed:
@@ -113,6 +116,7 @@ class RecordExchange:
             whole.serve()
 
     async def _read_records(self, wholes: list[Origin]) -> None:
+        """Read the records of these origins; take over those that another worker changed."""
         records = await self._store.origins([whole.name for whole in wholes])
         now = self._context.now()
         for whole, text in zip(wholes, records, strict=True):

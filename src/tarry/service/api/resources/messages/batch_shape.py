@@ -59,5 +59,6 @@ def check_shape(body: bytes, *, batch: bool) -> None:
 
 
 def _check_length(name: str, field: Raw) -> None:
+    """Raise ValueError if a field is too long."""
     if len(memoryview(field)) > MOST_FIELD:
         raise ValueError(f"`{name}` has more than {MOST_FIELD} bytes")

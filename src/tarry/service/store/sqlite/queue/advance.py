@@ -166,6 +166,7 @@ def _bounds_of_messages(task: Task, limit: int, **parameters: object) -> dict[st
 
 
 def _bounds(task: Task, limit: int, **parameters: object) -> dict[str, object]:
+    """Return the parameters of a query that reads the next rows of a task."""
     return {
         "until": task.end,
         "limit": limit * ROWS_READ_PER_CHANGE,
