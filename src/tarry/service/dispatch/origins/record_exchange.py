@@ -105,7 +105,10 @@ class RecordExchange:
                 self._after_write(origin, origin.record, text, kept.get(origin.name, text))
 
     def _after_write(self, whole: Origin, record: SharedRecord, text: bytes, stored: bytes) -> None:
-        """Go on after a record was written, or not since another one is stored in its place."""
+        """Follow the record that is stored now: `text` if it was written, else another worker's.
+
+        If `text` was written, lanes that waited for that are served.
+        """
         self.watch(whole)
         if stored != text:
             self._take_in(whole, record, stored)
