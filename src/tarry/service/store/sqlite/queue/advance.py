@@ -45,7 +45,7 @@ class Candidate(Struct, frozen=True):
         return self.state is not None and State(self.state) not in LIVE
 
     def is_replayed(self, task: Task, endpoint: Endpoint) -> bool:
-        """Whether the task replays this message to the endpoint. Messages not `whole` are left out."""
+        """Whether the task replays this message to the endpoint; False unless it is `whole`."""
         if not self.whole:
             return False
         if self.state is None and not self._goes_to(endpoint):
