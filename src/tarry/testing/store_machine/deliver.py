@@ -322,7 +322,10 @@ async def _awake_and_woken(side: Side, leases: Sequence[Lease]) -> list[list[Lan
 async def _put_to_rest(
     side: Side, endpoints: Sequence[Endpoint], leases: Sequence[Lease], *, short: bool
 ) -> list[Lane]:
-    """Put the lanes of endpoints to rest; return those that are at rest then."""
+    """Put the lanes of endpoints to rest; return those that are at rest then.
+
+    With `short`, the owner does not know of the last delivery of each lane.
+    """
     lanes = await _added(side, endpoints, short=short)
     return sorted(map(Lane, await side.store.rest(lanes, leases)))
 
