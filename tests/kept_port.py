@@ -1,4 +1,4 @@
-"""A port that nobody else is given while nobody listens there yet, or any more."""
+"""A port that stays reserved for a server while the server does not listen on it."""
 
 import socket
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def kept_port() -> Iterator[int]:
-    """One for a server that is told where to listen; who asks for any port gets another."""
+    """Reserve a port for a server that is started with it; no other process is given it."""
     with socket.socket() as kept:
         kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers have it
         kept.bind(("127.0.0.1", 0))

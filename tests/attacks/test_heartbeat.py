@@ -113,6 +113,7 @@ async def held_by(address: tuple[str, int], raw: bytes) -> float:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # fifty requests, and again those that a busy machine held up
 async def test_no_nasty_request_holds_up_others(url: str, client: httpx.AsyncClient) -> None:
     await fill_pages(client)
     place = urlsplit(url)

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tarry.testing.receiver import Receiver
+from tests.browser.chromium import chromium
 from tests.browser.visit import Visit, visiting
 
 HERE = Path(__file__).parents[2] / "docs" / "pictures"
@@ -19,7 +20,7 @@ WIDE, HIGH = 1040, 660
 async def take(folder: Path = HERE) -> None:
     """Take them all."""
     with TemporaryDirectory() as place, Receiver() as broken:
-        async with visiting(Path(place)) as visit:
+        async with chromium() as browser, visiting(Path(place), browser) as visit:
             endpoints = await _outage(visit, broken)
             await visit.page.set_viewport_size({"width": WIDE, "height": HIGH})
             await visit.sign_in()

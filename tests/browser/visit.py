@@ -13,7 +13,6 @@ from tarry.service import Hooks, open_hooks
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
 from tarry.testing.receiver import Receiver
-from tests.browser.chromium import chromium
 from tests.plain_http import PLAIN
 
 KEY = "let-me-in"
@@ -32,16 +31,20 @@ addEventListener("securitypolicyviolation", (event) =>
 class Visit:
     """A server with its dispatcher at work, a receiver, and a page that looks at the server."""
 
-    def __init__(self, hooks: Hooks, url: str, receiver: Receiver, browser: Browser) -> None:
-        self.hooks, self.url, self.receiver, self._browser = hooks, url, receiver, browser
+    def __init__(
+        self, hooks: Hooks, url: str, receiver: Receiver, browser: Browser, stack: AsyncExitStack
+    ) -> None:
+        self.hooks, self.url, self.receiver = hooks, url, receiver
+        self._browser, self._stack = browser, stack
         self.page: Page
         self.ask: httpx.AsyncClient
         self.faults: list[str] = []
         """What went wrong in the page: errors of its own, and what its policy refused."""
 
     async def begin(self, *, wide: int = 1280) -> Self:
-        """Look with a browser that has not been here before."""
-        context = await self._browser.new_context(viewport={"width": wide, "height": 800})
+        """Look with a browser profile that has not been here before."""
+        new = await self._browser.new_context(viewport={"width": wide, "height": 800})
+        context = await self._stack.enter_async_context(new)
         await context.add_init_script(WATCH)
         self.page = await context.new_page()
         self.page.set_default_timeout(PATIENCE * 1000)
@@ -97,7 +100,7 @@ class Visit:
 
 
 @asynccontextmanager
-async def visiting(folder: Path) -> AsyncIterator[Visit]:
+async def visiting(folder: Path, browser: Browser) -> AsyncIterator[Visit]:
     """All of it, for an application `shop` without endpoints."""
     db = f"sqlite:////{str(folder / 'hooks.db').lstrip('/')}"
     async with AsyncExitStack() as stack:
@@ -107,7 +110,7 @@ async def visiting(folder: Path) -> AsyncIterator[Visit]:
         url = await stack.enter_async_context(serving(api, "127.0.0.1:0"))
         await stack.enter_async_context(hooks.dispatching())
         await hooks.application("shop")
-        visit = Visit(hooks, url, receiver, await stack.enter_async_context(chromium()))
+        visit = Visit(hooks, url, receiver, browser, stack)
         headers = {"authorization": f"Bearer {KEY}"}
         client = httpx.AsyncClient(base_url=url, headers=headers, **PLAIN)
         visit.ask = await stack.enter_async_context(client)

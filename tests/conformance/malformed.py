@@ -10,7 +10,7 @@ GOOD = b'{"name": "x"}'
 MUTATIONS = 150
 
 Case = tuple[str, bytes]
-"""What is wrong with it, and its bytes."""
+"""The fault of a request, and the request's bytes."""
 
 
 def request(

@@ -23,7 +23,7 @@ _chance = random.Random(os.environ.get("TARRY_SEED"))
 
 @schemathesis.hook
 def before_call(_context: Any, case: Any, _kwargs: Any) -> None:  # noqa: ANN401  schemathesis's own
-    """Have a request that fits ask for what is there, under a key of its own."""
+    """Let a valid request name existing objects, under an idempotency key of its own."""
     if _fits(case, ParameterLocation.PATH):
         for name in case.path_parameters or ():
             if name in KNOWN and _chance.random() < THERE:

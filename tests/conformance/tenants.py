@@ -1,4 +1,4 @@
-"""Two environments with the same names for everything, and ways to ask for what is another's."""
+"""Two environments with the same names for everything, and requests for foreign objects."""
 
 import asyncio
 import json
@@ -52,7 +52,7 @@ BODIES: dict[str, Any] = {
 """What they need to be told; the others take an empty object."""
 MAKING = {"v1.application.update", "v1.endpoint.update", "v1.event-type.update"}
 MAKING |= {"v1.operational-webhook.endpoint.update"}
-"""They make what is not there: so also what is somebody else's, beside it."""
+"""They create what does not exist. With a foreign id, they create an object of one's own."""
 MISSING = {
     "app_id": "app_0Vb36jc38anWIdiQ27L1LH1rWdA",
     "endpoint_id": "ep_0Vb36jc38anWIdiQ27L1LH1rWdA",
@@ -225,9 +225,9 @@ def named(operation: Operation, names: Names) -> Names:
 
 
 def foreign(world: World, operation: Operation) -> Iterator[tuple[str, Names]]:
-    """Ways to ask for what is somebody else's, each with the name that is foreign.
+    """Yield the names of a request for a foreign object, each with the foreign name in it.
 
-    Everything before that name is one's own; what comes after is the stranger's or one's own.
+    Everything before that name is one's own; everything after it is foreign or one's own.
     """
     ours = named(operation, world.places["ours"].ids)
     found = NAME.findall(operation.path)

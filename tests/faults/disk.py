@@ -37,7 +37,7 @@ class Disk:
                         pass
 
     def press(self, room: int) -> None:
-        """Take so many bytes away, for everybody."""
+        """Fill up this many bytes of the disk."""
         with (self.folder / "ballast").open("wb") as ballast:
             os.posix_fallocate(ballast.fileno(), 0, room)
 

@@ -110,7 +110,7 @@ class Nursery:
         return child
 
     def clear(self) -> None:
-        """Kill whoever is left of a story."""
+        """Kill the children that are left from a test."""
         for child in list(self._children.values()):
             child.send(signal.SIGKILL)
             child.wait()
@@ -158,7 +158,7 @@ class Nursery:
 
 
 def serve() -> None:
-    """Fork what is asked for, and tell when it has ended, until nobody asks any more."""
+    """Fork a child for each order, and report its end, until the input is closed."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing)

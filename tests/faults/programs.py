@@ -1,4 +1,4 @@
-"""What the processes do that are killed: deliver, or accept and write down what was accepted."""
+"""What the processes do that are killed: deliver, or accept messages and log each one."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ def worker(arguments: list[str]) -> None:
 
 
 def ingest(db: str, apps: int, acknowledged: str, pause: float, most: int) -> None:
-    """Accept messages until told to end, and write down the number of each that was accepted."""
+    """Accept messages until a signal ends it, and append each accepted number to a file."""
     uvloop.run(_ingest(db, apps, acknowledged, pause, most))
 
 
@@ -163,7 +163,7 @@ async def _act(db: str, act: str, *, application: str, endpoint: str, message: s
 
 
 async def _once(hooks: Hooks, key: str) -> None:
-    """Do under a key what is to be done once: as soon as whoever began it has had their time."""
+    """Do something once under an idempotency key, after the claim of an earlier holder ends."""
     while True:
         now = time.time()
         asked = Claim(

@@ -26,7 +26,7 @@ OK = 200
 NETWORK = "127.0.0.0/8"
 PATIENCE = 150.0
 LONG = 30.0
-"""Seconds of a lease whose end nobody waits for."""
+"""Seconds of a lease, for tests that do not wait for its end."""
 DELIVERIES = """
     SELECT m.id, d.lane, d.seq, d.state, d.reason, d.attempts, d.tries
       FROM {0}delivery AS d JOIN {0}message AS m ON m.{1} = d.message
@@ -46,7 +46,7 @@ class Row(NamedTuple):
 
 
 class Base(Protocol):
-    """A database, and what is in it."""
+    """A database, and reading access to its rows."""
 
     url: str
     lease: float
@@ -93,7 +93,7 @@ class PostgresBase:
 
 
 def until(done: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
-    """Wait until something is so."""
+    """Wait until `done()` is true; `what` describes that in the failure."""
     end = time.monotonic() + seconds
     while not done():
         assert time.monotonic() < end, f"after {seconds:g} s not yet: {what}"
@@ -172,7 +172,7 @@ class Scene:
         assert worker.end() == 0, worker.said
 
     def ingest(self, failpoint: str = "", *, pause: float = 0.01, most: int = 10**6) -> Child:
-        """Start a process that accepts messages and writes down which."""
+        """Start a process that accepts messages and appends each to a file."""
         return self.nursery.start(
             "ingest",
             self._log(),
@@ -214,21 +214,21 @@ class Scene:
     # --- The books ------------------------------------------------------------------------------
 
     def accepted(self) -> dict[str, int]:
-        """What was acknowledged: the number of each message."""
+        """Return the number of each acknowledged message, by its id."""
         lines = self.acknowledged.read_text().splitlines()
         return {line.split()[1]: int(line.split()[0]) for line in lines}
 
     def died(self, *, alone: bool = True, stopped: bool = False) -> None:
-        """A dispatcher died: what had arrived by then and was not settled may come once more.
+        """Note that a dispatcher died: messages that arrived and were not settled may come again.
 
-        If it was `alone` its last bytes have been read when nobody is connected any more. One that
-        was only `stopped` may have let something go that arrives when it goes on.
+        If it was `alone`, its last bytes were read when no connection is left. A dispatcher that
+        was only `stopped` may have sent a request that arrives once it continues.
         """
         self._knock()
         if alone:
-            until(lambda: not self.receiver.connections, "nobody is connected")
+            until(lambda: not self.receiver.connections, "no connection is left")
         else:
-            self._knock()  # whoever came in the same breath as the first knock has been heard too
+            self._knock()  # connections made just as the first knock are accepted by now
         live = {row.message for row in self.base.deliveries() if row.state in LIVE}
         arrived = self.taken()
         self.explained |= Counter({name: max(arrived[name], int(stopped)) for name in live})
@@ -290,7 +290,7 @@ class Scene:
         return Counter(arrival.id for arrival in arrivals if arrival.status == OK and arrival.id)
 
     def _knock(self) -> None:
-        """Be heard by the receiver: so were all who had come to it before."""
+        """Get a connection accepted by the receiver: so are all earlier ones."""
         parts = urlsplit(self.receiver.url)
         with (
             suppress(ConnectionRefusedError),
@@ -313,7 +313,7 @@ class Scene:
             "SELECT (SELECT count(*) FROM tarry.attempt WHERE \"trigger\" = 'scheduled'),"
             " (SELECT coalesce(sum(tries), 0) FROM tarry.delivery)"
         )[0]
-        assert made == tries, "an attempt was written down that no delivery knows of"
+        assert made == tries, "an attempt is stored that no delivery has counted"
         keys = self.base.ask("SELECT count(*), count(DISTINCT message) FROM tarry.key")[0]
         assert keys[0] == keys[1], "a key has two messages"
 

@@ -406,6 +406,17 @@ def test_a_run_reports_how_long_it_and_its_steps_took_and_keeps_that(
     assert (first["commit"], first["failed"]) == ("c0ffee", ["two"])
 
 
+def test_the_processes_of_the_tests_may_keep_what_they_compile(
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setattr(dev, "make_ready", lambda _: None)
+    code = "import sys; raise SystemExit(sys.dont_write_bytecode)"
+    step = dev.Step("one", [sys.executable, "-c", code])
+    monkeypatch.setattr(dev, "steps", lambda *_: [[step]])
+    assert dev.main(["test"]) == 0, capfd.readouterr().out
+
+
 def test_a_folder_without_a_commit_has_none(dev: ModuleType) -> None:
     assert dev.commit() is None
 

@@ -58,6 +58,8 @@ NEW_ARGUMENTS = {
 }
 """Arguments of functions that are older, with the patch release that added them."""
 EXAMPLE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+POSSESSIVE = re.compile(r"[^\\(]\)[*+?]\+")
+"""A possessive repeat of a group in a regular expression."""
 
 
 def programs(path: Path) -> Iterator[ast.Module]:
@@ -84,6 +86,8 @@ def too_new(program: ast.Module) -> Iterator[str]:
                         yield f"{name}({keyword.arg}=) is new in {release}"
             case ast.Constant(value=str(text)) if "import " in text:
                 yield from too_new(parsed(text))
+            case ast.Constant(value=str() | bytes() as text) if POSSESSIVE.search(repr(text)):
+                yield f"{text!r} repeats a group possessively: 3.11.2 matches that wrongly"
 
 
 def parsed(text: str) -> ast.Module:
@@ -120,6 +124,8 @@ def test_nothing_newer_than_the_oldest_python_is_used() -> None:
         "tarfile.TarFile.extraction_filter = None",
         "from tarfile import data_filter",
         "email.policy.default.clone(verify_generated_headers=False)",
+        "re.compile(r'(?:a|b+)*+c')",
+        "re.compile(rb'(a)?+')",
         "CHILD = '''\n    import shutil\n    shutil.unpack_archive(name, filter='data')\n'''",
     ],
 )

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
@@ -16,14 +16,14 @@ from tests.browser.visit import KEY, Visit, visiting
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def anyio_backend() -> str:
     return "asyncio"
 
 
 @pytest.fixture
-async def visit(tmp_path: Path) -> AsyncIterator[Visit]:
-    async with visiting(tmp_path) as visit:
+async def visit(tmp_path: Path, browser: Browser) -> AsyncIterator[Visit]:
+    async with visiting(tmp_path, browser) as visit:
         yield visit
         assert await visit.trapped() == []
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -75,19 +76,24 @@ async def recovered_in(count: int, code: int | None) -> tuple[float, list[str]]:
         return back_at - gateway.up_at, probes
 
 
+@cache
+def recovered_alike_in(count: int) -> float:
+    """How long after its outage an origin came back whose endpoints all answer alike."""
+    took, _ = run_virtual(recovered_in(count, None))
+    return took
+
+
 @pytest.mark.parametrize("code", [401, 403, 404, 405, 410])
 def test_one_dead_token_of_2000_endpoints_keeps_nobody_waiting(code: int) -> None:
-    without, _ = run_virtual(recovered_in(2000, None))
     took, probes = run_virtual(recovered_in(2000, code))
-    assert took <= without + 0.1
+    assert took <= recovered_alike_in(2000) + 0.1
     assert len(probes) <= 3
 
 
 @pytest.mark.parametrize("code", [401, 404, 410])
 def test_one_that_is_refused_first_keeps_nobody_waiting(code: int) -> None:
-    without, _ = run_virtual(recovered_in(5, None))
     took, probes = run_virtual(recovered_in(5, code))
-    assert took <= without + 0.1
+    assert took <= recovered_alike_in(5) + 0.1
     assert len(probes) <= 3
 
 

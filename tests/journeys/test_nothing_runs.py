@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
 from tests.browser.visit import Visit, visiting
 
@@ -78,14 +78,14 @@ new Promise((heard) => {
 would not do: it evaluates a string each time it looks, which the page's policy forbids too."""
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def anyio_backend() -> str:
     return "asyncio"
 
 
 @pytest.fixture
-async def visit(tmp_path: Path) -> AsyncIterator[Visit]:
-    async with visiting(tmp_path) as visit:
+async def visit(tmp_path: Path, browser: Browser) -> AsyncIterator[Visit]:
+    async with visiting(tmp_path, browser) as visit:
         yield visit
 
 

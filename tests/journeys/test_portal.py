@@ -4,21 +4,21 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
 from tests.browser.visit import Visit, visiting
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def anyio_backend() -> str:
     return "asyncio"
 
 
 @pytest.fixture
-async def visit(tmp_path: Path) -> AsyncIterator[Visit]:
-    async with visiting(tmp_path) as visit:
+async def visit(tmp_path: Path, browser: Browser) -> AsyncIterator[Visit]:
+    async with visiting(tmp_path, browser) as visit:
         endpoint = {"url": visit.receiver.url, "uid": "main"}
         await visit.post("/app", {"name": "Another Ltd", "uid": "another"})
         await visit.post("/app/another/endpoint", endpoint)

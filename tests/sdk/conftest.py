@@ -52,7 +52,7 @@ class Sdk:
 
 
 class Calls:
-    """A group of the SDK's methods, each of which gives its result."""
+    """A group of the SDK's methods; those that are asynchronous are run to their end."""
 
     def __init__(self, runner: asyncio.Runner, group: Any) -> None:  # noqa: ANN401  the SDK's
         self._runner, self._group = runner, group
@@ -142,7 +142,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def uid() -> str:
-    """A name that nobody else has."""
+    """A name that no other test uses."""
     return f"uid-{uuid4().hex[:12]}"
 
 

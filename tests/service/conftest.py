@@ -15,6 +15,7 @@ from psycopg.sql import SQL, Identifier
 from tarry.service import Hooks, open_hooks
 from tarry.service.model.application import Application
 from tarry.service.store.postgres.migrate.schema import STEPS
+from tests.migrated_file import make_migrated_file
 
 KEPT = {"migration", "shard"}
 
@@ -30,8 +31,9 @@ def db(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def hooks(db: str) -> AsyncIterator[Hooks]:
+async def hooks(db: str, tmp_path: Path) -> AsyncIterator[Hooks]:
     """Endpoints of this machine may be called."""
+    make_migrated_file(tmp_path / "hooks.db")
     async with open_hooks(db, allow_network=("127.0.0.0/8",)) as hooks:
         yield hooks
 

@@ -1,6 +1,7 @@
 """Endpoints and their secrets: only what is told is changed, whatever the caller knows of them."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ from tarry.service.model.lane import Change
 from tarry.service.model.listing import Cut
 from tarry.service.store.kinds import Endpoints, SealedEndpoints
 from tarry.service.wire.seal import generate_key
+from tests.migrated_file import make_migrated_file
 
 pytestmark = pytest.mark.anyio
 
@@ -22,7 +24,8 @@ ELSEWHERE = "https://example.com/hook"
 
 
 @pytest.fixture
-async def hooks(db: str) -> AsyncIterator[Hooks]:
+async def hooks(db: str, tmp_path: Path) -> AsyncIterator[Hooks]:
+    make_migrated_file(tmp_path / "hooks.db")
     async with open_hooks(db) as hooks:
         yield hooks
 

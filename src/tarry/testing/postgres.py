@@ -257,6 +257,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _send(signal_number: signal.Signals, pids: Sequence[int]) -> None:
+    """Send a signal to processes; those that have ended are left out."""
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal_number)
@@ -303,6 +304,7 @@ def _clear_away(folder: Path) -> None:
 
 
 def _command_line(pid: int) -> bytes:
+    """Return the command line of a process; nothing if it has ended."""
     with suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     return b""

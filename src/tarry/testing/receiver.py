@@ -181,6 +181,7 @@ class Receiver:
             )
 
     async def _flush(self) -> None:
+        """Write the log to its file now and then."""
         while self._log:  # readers of the file should see new lines soon
             await asyncio.sleep(FLUSH_INTERVAL)
             self._log.flush()

@@ -220,4 +220,5 @@ def a_claim(holder: str, **values: object) -> Claim:
 
 
 def _id(application: str | Application) -> str:
+    """Return the id of an application."""
     return application if isinstance(application, str) else application.id

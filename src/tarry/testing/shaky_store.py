@@ -66,6 +66,7 @@ class Shaky:
         return answer
 
     async def _wait(self) -> None:
+        """Wait half the store's latency, and until the store is available."""
         await asyncio.sleep(self._latency() / 2)
         await self._free.wait()
 

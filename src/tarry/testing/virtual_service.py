@@ -41,6 +41,7 @@ def status(code: int, **headers: str) -> Answer:
 
 
 def _takes_all(_request: Request, _now: float) -> Answer:
+    """Accept every request: the script of a host that has none of its own."""
     return OK
 
 

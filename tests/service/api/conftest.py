@@ -12,6 +12,7 @@ from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
 from tarry.service.model.endpoint import Standing
 from tarry.testing.receiver import Arrival, Receiver
+from tests.migrated_file import make_migrated_file
 from tests.plain_http import PLAIN
 
 KEY = "let-me-in"
@@ -30,6 +31,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 async def hooks(path: Path) -> AsyncIterator[Hooks]:
     """A database with an application whose endpoint waits."""
+    make_migrated_file(path)
     async with open_hooks(f"sqlite:////{str(path).lstrip('/')}") as hooks:
         shop = await hooks.application("shop")
         await hooks.add_endpoint(shop, "https://example.com/in", standing=Standing.PAUSED)
@@ -66,7 +68,7 @@ class Live:
 @pytest.fixture
 async def live(path: Path) -> AsyncIterator[Live]:
     """All of it, for an application `shop` without endpoints."""
-    db = f"sqlite:////{str(path).lstrip('/')}"
+    db = f"sqlite:////{str(make_migrated_file(path)).lstrip('/')}"
     with Receiver(bodies=True) as receiver:
         async with (
             open_hooks(db, allow_network=("127.0.0.0/8",)) as hooks,

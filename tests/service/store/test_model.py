@@ -19,6 +19,7 @@ from tarry.service.outbox import PSYCOPG
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.service.store.sqlite.store import open_sqlite
 from tarry.testing.store_machine import Opened, StoreMachine
+from tests.migrated_file import make_migrated_file
 
 USUAL = settings.get_profile("ci").max_examples
 EXAMPLES = 25
@@ -46,7 +47,7 @@ class SqliteMachine(StoreMachine):
             dir=MEMORY if os.access(MEMORY, os.W_OK) else None
         )
         self.runner = asyncio.Runner()
-        path = Path(self.folder.name, "tarry.db")
+        path = make_migrated_file(Path(self.folder.name, "tarry.db"))
         store = self.runner.run(open_sqlite(path, clock=lambda: self.time))
         return Opened(store, self.runner.run, self.later)
 

@@ -7,6 +7,7 @@ import pytest
 
 from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
 from tarry.testing.store_contract import Later, StoreContract
+from tests.migrated_file import make_migrated_file
 
 
 class Hand:
@@ -26,7 +27,7 @@ class TestSqliteStore(StoreContract):
 
     @pytest.fixture
     async def store(self, tmp_path: Path, hand: Hand) -> AsyncIterator[SqliteStore]:
-        store = await open_sqlite(tmp_path / "tarry.db", clock=hand)
+        store = await open_sqlite(make_migrated_file(tmp_path / "tarry.db"), clock=hand)
         yield store
         await store.close()
 

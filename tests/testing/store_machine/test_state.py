@@ -156,6 +156,7 @@ def test_nothing_is_wrong_with_the_model_itself(machine: Machine) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # some are found only after hundreds of examples
 @pytest.mark.parametrize(
     "wrong",
     [

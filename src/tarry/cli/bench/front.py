@@ -76,6 +76,7 @@ async def main(target: str, deliver_to: str | None = None) -> None:
 
 
 async def _endpoint(hooks: Hooks, url: str, standing: Standing) -> None:
+    """Create the benchmark's application, and an endpoint in it if it has none."""
     application = await hooks.application(BENCH_APPLICATION)
     if not (await hooks.store.page(Endpoints(application.id), Cut(limit=1))).entries:
         await hooks.add_endpoint(application, url, standing=standing)

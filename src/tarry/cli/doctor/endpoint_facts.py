@@ -76,7 +76,7 @@ class EndpointFacts:
         )
 
     def _finding(self, matter: str) -> Finding:
-        """Report the endpoints for which this was noted, or that there are none."""
+        """Return a finding that lists the endpoints noted under `matter`, a key of `_MATTERS`."""
         endpoints = self._matters[matter]
         if not endpoints:
             return ok(matter, "none")

@@ -135,6 +135,7 @@ class OtherRequest(Value):
 
 
 def _time_of_day(at: float) -> str:
+    """Return the local time of day, to the second."""
     return f"{datetime.fromtimestamp(at).astimezone():%H:%M:%S}"
 
 

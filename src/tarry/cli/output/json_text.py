@@ -69,8 +69,10 @@ def _skip_space(text: str, at: int) -> int:
 
 
 def _integer_or_text(digits: str) -> int | str:
+    """Return the number; its digits as text if Python refuses to convert that many."""
     return int(digits) if len(digits) <= MOST_INTEGER_DIGITS else digits
 
 
 def _float(digits: str) -> float | str:
+    """Return the number; its digits as text if it is too large for a float."""
     return digits if math.isinf(number := float(digits)) else number

@@ -155,6 +155,7 @@ def format_value(name: str, value: object) -> str:
 
 
 def _all_text(item: Mapping[str, object]) -> bool:
+    """Return whether all values are text."""
     return all(isinstance(part, str) for part in item.values())
 
 

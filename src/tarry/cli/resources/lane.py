@@ -109,6 +109,7 @@ def _show_lane(remote: Remote, answer: Answer) -> None:
 
 
 def _speed(rate: float | None) -> str:
+    """Return a rate as text; nothing if there is no limit."""
     return "" if rate is None else f"{rate:.3g}/s"
 
 

@@ -73,7 +73,8 @@ def _key(name: str, key: str | None, file: Path | None) -> str | None:
 def refuse_foreign_server(server: str) -> None:
     """Refuse a server that a found `tarry.toml` names for a key that is not in that file.
 
-    Whoever can put a file into a folder where somebody runs tarry could have the key sent to them.
+    Otherwise a file in the current folder, put there by another user, could have the key sent to
+    a server of theirs.
     """
     context = click.get_current_context()
     source_of, settings = context.get_parameter_source, context.default_map or {}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SETTINGS_FILE = Path("tarry.toml")
 FOUND = "tarry.settings.found"
-"""Set in a context whose settings come from a file that nobody named."""
+"""Set in a context whose settings come from `tarry.toml` in the folder, not from a named file."""
 EXIT_CODES = (
     "Exit codes: 0, stopped with nothing in flight; 1, stopped with attempts in flight;"
     " 2, a setting is wrong; 3, the database cannot be used."

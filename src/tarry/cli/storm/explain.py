@@ -61,6 +61,7 @@ def explain(policy_file: Path, *, as_json: bool, attempts: int | None, plot: Pat
 
 
 def _retries(policy: Policy) -> float:
+    """Return how many times a policy retries at most."""
     return math.inf if policy.attempts is None else policy.attempts - 1
 
 
@@ -82,6 +83,7 @@ def _document(policy: Policy, rows: tuple[Row, ...]) -> dict[str, object]:
 
 
 def _span_fields(span: Range) -> dict[str, float]:
+    """Return a range as fields of the JSON output."""
     return {"least": span.least, "typical": span.typical, "most": span.most}
 
 

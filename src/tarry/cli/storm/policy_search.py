@@ -70,5 +70,6 @@ def _wish(typed: Mapping[str, object]) -> Wish:
 
 
 def _save(path: Path, policy: Policy) -> None:
+    """Write a policy to a file, in the format that the suffix names."""
     text = WRITERS[path.suffix.lower()](policy)
     write_file(path, lambda: path.write_text(text, encoding="utf-8"))

@@ -89,6 +89,7 @@ def _fits(table: Table, console: Console) -> bool:
 
 
 def _title(name: str, measure: Measure, between: str = "\n") -> str:
+    """Return the heading of a column: the measure's name, and its unit if it has one."""
     words = name.replace("_", " ")
     return f"{words}{between}({measure.unit})" if measure.unit else words
 

@@ -124,5 +124,6 @@ async def docs() -> Answer:
 
 @cache
 def _docs_answer() -> Answer:
+    """Return the page of the API's documentation."""
     # Cached, because anybody may request it, and building it blocks the event loop for 0.1 s.
     return docs_page(written())

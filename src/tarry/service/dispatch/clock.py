@@ -133,6 +133,7 @@ class Alarms:
         self._timer = self._later(max(0.0, at - self._now()), self._wake_due)
 
     def _wake_due(self) -> None:
+        """Pump every sleeper whose time has come, then set the timer for the next one."""
         self._timer, self._timer_at = None, math.inf
         now = self._now()
         while self._entries and self._entries[0][0] <= now:

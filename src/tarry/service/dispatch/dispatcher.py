@@ -228,6 +228,7 @@ class Dispatcher:
         every: float | None,
         signal: asyncio.Event | None = None,
     ) -> None:
+        """Run a step again and again; after errors of the store, have all lanes read again."""
         recovered = self._owner.read_all_again
         await repeat(step, every, signal=signal, draw=self._draw, recovered=recovered)
 

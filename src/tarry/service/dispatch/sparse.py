@@ -19,6 +19,7 @@ class _Nothing(dict[object, object]):
     """The empty dict that all owners share. It refuses new items."""
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
+        """Raise TypeError for any attempt to change the dict in place."""
         raise TypeError("this dict is shared: use put() and keep what it gives")
 
     __setitem__ = setdefault = update = __ior__ = _refuse

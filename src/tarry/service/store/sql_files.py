@@ -78,6 +78,7 @@ def _fill_in(body: str, parts: Mapping[str, str], where: str) -> str:
 
 
 def _query(name: str, body: str, where: str) -> Query:
+    """Return the query with its name, purpose and text; ValueError says what it lacks."""
     if not _WORD.fullmatch(name):
         raise ValueError(f"{where}: {name!r} is no name: it must be lower case words joined by _")
     lines = body.splitlines()

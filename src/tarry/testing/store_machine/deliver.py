@@ -294,6 +294,7 @@ class DeliverSteps(PeopleSteps):
         return 0 if lease is None else lease.epoch
 
     def _lease(self, worker: str, application: str) -> Lease | None:
+        """Return a worker's lease of the shard that an application is in; None if it has none."""
         return self.leases[worker].get(shard_of(application))
 
 
@@ -321,7 +322,10 @@ async def _awake_and_woken(side: Side, leases: Sequence[Lease]) -> list[list[Lan
 async def _put_to_rest(
     side: Side, endpoints: Sequence[Endpoint], leases: Sequence[Lease], *, short: bool
 ) -> list[Lane]:
-    """Put the lanes of endpoints to rest; return those that are at rest then."""
+    """Put the lanes of endpoints to rest; return those that are at rest then.
+
+    With `short`, the owner does not know of the last delivery of each lane.
+    """
     lanes = await _added(side, endpoints, short=short)
     return sorted(map(Lane, await side.store.rest(lanes, leases)))
 

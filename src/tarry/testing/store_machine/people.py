@@ -294,6 +294,7 @@ class PeopleSteps(Machine):
 
 
 async def _add(side: Side, messages: Sequence[NewMessage]) -> list[object]:
+    """Add messages to a store, and return the results."""
     return list(await side.store.add(messages))
 
 

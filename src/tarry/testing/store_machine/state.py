@@ -198,4 +198,5 @@ async def _read_message(side: Side, message: str) -> list[object]:
 
 
 async def _read_task(side: Side, task: str) -> Task:
+    """Read a task from a store."""
     return await side.store.get(Tasks(ENVIRONMENT), task)

@@ -70,6 +70,7 @@ class Receiver:
         self._sockets.close()
 
     def _listen(self, room: int) -> socket.socket:
+        """Return a socket that listens on a free port, with `room` for connections to accept."""
         listener = self._sockets.enter_context(socket.create_server((ADDRESS, 0), backlog=room))
         listener.settimeout(0)
         return listener
@@ -82,6 +83,7 @@ class Receiver:
             waiting.connect_ex(listener.getsockname())
 
     def _run(self) -> None:
+        """Serve in this thread until the receiver is closed, then close all connections."""
         asyncio.run(self._serve())
         for sock in self._accepted:  # a task cancelled before its first step has closed nothing
             sock.close()
@@ -113,7 +115,10 @@ class Receiver:
             task.add_done_callback(self._tasks.discard)
 
     async def _serve_connection(self, sock: socket.socket, *, calm: bool) -> None:
-        """Handle one connection from its beginning to its end."""
+        """Serve one connection until it ends: as the behaviour does or, if `calm`, correctly.
+
+        Only connections that are not calm are counted.
+        """
         self.connections += not calm
         with suppress(
             OSError, asyncio.IncompleteReadError, RequestError

@@ -12,9 +12,9 @@ import pytest
 from tarry.service.store.sqlite.database.session import Session
 from tarry.service.store.sqlite.database.threads import Threads
 from tarry.service.store.sqlite.database.writer import Writer
-from tarry.service.store.sqlite.migrate.schema import SqliteMigrator
 from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
 from tarry.testing.store_contract.scene import Scene
+from tests.migrated_file import make_migrated_file
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def store(path: Path) -> AsyncIterator[SqliteStore]:
-    store = await open_sqlite(path)
+    store = await open_sqlite(make_migrated_file(path))
     yield store
     await store.close()
 
@@ -50,7 +50,7 @@ async def scene(store: SqliteStore) -> Scene:
 
 @pytest.fixture
 async def threads(path: Path) -> AsyncIterator[Threads]:
-    await SqliteMigrator(path).up()
+    make_migrated_file(path)
     session = partial(Session, path, time.time)
     threads = Threads(path, time.time, partial(Writer, path, session))
     yield threads

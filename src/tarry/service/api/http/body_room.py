@@ -57,6 +57,7 @@ class BodyRoom:
         return of_key and (self._taken + size <= self._most or not self._taken)
 
     def _take(self, key: str, size: int) -> None:
+        """Count bytes as taken, in all and by this key."""
         self._taken += size
         self._of_key[key] += size
 

@@ -16,6 +16,7 @@ def choices(kind: object, path: Sequence[str]) -> list[str]:
 
 @lru_cache(maxsize=256)
 def _type_info(kind: object) -> inspect.Type:
+    """Return what msgspec knows about a type."""
     return inspect.type_info(kind)
 
 

@@ -179,6 +179,7 @@ class Connection(HttpToolsProtocol):
             self.transport.abort()
 
     def _stop_checking(self) -> None:
+        """Stop checking whether the client reads its response."""
         if self._progress_timer is not None:
             self._progress_timer.cancel()
             self._progress_timer = None
@@ -192,6 +193,7 @@ class Connection(HttpToolsProtocol):
         self._request_timer = self.loop.call_later(self.request_time, self._refuse_and_close, late)
 
     def _stop_timer(self) -> None:
+        """Cancel the time limit of the request."""
         if self._request_timer is not None:
             self._request_timer.cancel()
             self._request_timer = None

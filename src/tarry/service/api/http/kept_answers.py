@@ -1,4 +1,4 @@
-"""How many bytes of answers are kept for repeated requests, so that nobody fills the database."""
+"""Limit the bytes of answers that are kept for repeated requests, so that they stay small."""
 
 from collections.abc import Callable
 

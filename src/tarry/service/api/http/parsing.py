@@ -31,7 +31,7 @@ _INDEX = re.compile(r"\[\d*\]\Z")
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 _TIME = re.compile(
-    r"(?P<minute>\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d)(?P<second>:[\d.]++)?+(?P<plus> )?+(?P<zone>\S*+)"
+    r"(?P<minute>\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d)(?P<second>:[\d.]++)?(?P<plus> )?(?P<zone>\S*+)"
 )
 """Nothing that was matched is tried again in another way, which would take seconds."""
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
@@ -99,6 +99,7 @@ def _fields(query: bytes, kind: type) -> dict[str, object]:
 
 @lru_cache(maxsize=256)
 def _decoder(kind: object) -> msgspec.json.Decoder[object]:
+    """Return a decoder of JSON into a type."""
     return msgspec.json.Decoder(kind)
 
 

@@ -25,7 +25,7 @@ Answer = tuple[int, dict[str, str], bytes]
 _JSON = {"content-type": "application/json"}
 INTERNAL_ERROR = 500
 LIMIT_REACHED = "limit_reached"
-"""The code of a 400 about something of which there are as many as allowed."""
+"""The code of a 400 that refuses to create one more than are allowed."""
 _STATUS_OF_ERROR: tuple[tuple[type[TarryError], int, str], ...] = (
     (Conflict, 409, "conflict"),
     (TooManyEndpoints, 400, LIMIT_REACHED),

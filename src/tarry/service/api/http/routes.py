@@ -82,6 +82,7 @@ class Routes:
 
 
 def _parts(path: str) -> list[str]:
+    """Split a path at its slashes."""
     return path.strip("/").split("/")
 
 

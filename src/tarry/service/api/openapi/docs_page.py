@@ -26,6 +26,7 @@ def docs_page(document: Json) -> Answer:
 
 
 def _file(name: str) -> str:
+    """Return the text of a file of this package."""
     return files("tarry.service.api.openapi").joinpath(name).read_text(encoding="utf-8")
 
 

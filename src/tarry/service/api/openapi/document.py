@@ -194,6 +194,7 @@ def _without_null(schema: Json) -> Json:
 
 
 def _is_list(schema: Json) -> bool:
+    """Return whether a schema describes a list."""
     return _without_null(schema).get("type") == "array"
 
 

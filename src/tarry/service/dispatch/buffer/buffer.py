@@ -343,6 +343,7 @@ class Buffer:
         return self._hand_out(row)
 
     def _hand_out(self, row: Due) -> Due:
+        """Stop counting a row's bytes as buffered, because it is sent now; return the row."""
         self._buffered.remove(len(row.payload or b""))
         return row
 
@@ -384,14 +385,17 @@ class Buffer:
         return row
 
     def _first_ripe(self) -> Due:
+        """Take out the waiting row whose time comes first."""
         row, self._moments = self._moments.first()
         return row
 
     def _first_due(self) -> Due:
+        """Take out the row that became due first."""
         row, self._due = self._due.first()
         return row
 
     def _first_ready(self) -> Due:
+        """Take out the first ready row."""
         row, self._ready = self._ready.first()
         return row
 
@@ -476,8 +480,10 @@ class Buffer:
         return self.all_read() and not waits and not self._again
 
     def _has_rows(self) -> bool:
+        """Return whether there is any row to send."""
         return bool(self._resends.rows or self._due.rows or self._ready.rows or self._fresh.rows)
 
 
 def _size(rows: Iterable[Due]) -> int:
+    """Return the bytes of the rows' payloads."""
     return sum([len(row.payload or b"") for row in rows])

@@ -141,6 +141,7 @@ NO_MOMENTS = Moments((), {})
 
 
 def _moments_of(waiting: TimedRows, known: Mapping[tuple[int, str], float]) -> Moments:
+    """Return the waiting rows and known times as a value; the shared one if both are empty."""
     return Moments(waiting, known) if waiting or known else NO_MOMENTS
 
 

@@ -102,6 +102,7 @@ def config(row: LaneRow, *, seals: Seals, egress: Egress, fallback: WrittenPolic
 
 @lru_cache(MOST_SIGNERS)
 def _signer(secrets: Secrets) -> Signer:
+    """Return the signer for an endpoint's secrets."""
     return Signer.of(secrets)
 
 

@@ -69,7 +69,7 @@ class Backlog:
         self.marks_fresh = True
 
     def set_mark(self, added: int | None) -> None:
-        """Set the mark: deliveries after the first `added` ones are fresh."""
+        """Treat deliveries after the first `added` ones as fresh; None: after all known ones."""
         self.marks_fresh = False
         self.buffer.set_fresh_after(self._added if added is None else added)
 

@@ -247,5 +247,6 @@ def _start_attempt(lane: Lane, due: Due, payload: bytes, gate: Gate, now: float)
 
 
 def _pending_attempt(lane: Lane, due: Due, gate: Gate, epoch: int, now: float) -> PendingAttempt:
+    """Return what is known about an attempt when its request is sent."""
     origin = lane.gates.group.gate_level
     return PendingAttempt(lane, due, gate, origin, epoch, now, lane.config, lane.endpoint.url)

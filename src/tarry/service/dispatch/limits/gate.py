@@ -186,6 +186,7 @@ class Gate:
         return self.phase is not before
 
     def _step(self, now: float, waiting: int) -> None:
+        """Set the pace by the answers since the last step, and count from zero again."""
         passed = self._passed + self._late
         seen = Seen(
             self._passed,

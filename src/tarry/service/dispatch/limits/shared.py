@@ -132,6 +132,7 @@ class TenantRate:
         self._waiting.pop(taker, None)
 
     def _look_ahead(self, now: float) -> None:
+        """Set a timer for when the limit lets the next request pass, unless one is set."""
         if self._timer is None and self._called is None:
             self._timer = self._later(max(0.0, self._spacing.free_at(now) - now), self._call)
 
@@ -296,6 +297,7 @@ class Slots:
         self._limit = MOST_IN_A_TURN
 
     def _begin_turn(self) -> None:
+        """Start a turn: divide its requests among the waiting lanes, and serve them."""
         self._taken = 0
         self._part = max(1, MOST_IN_A_TURN // max(1, len(self._waiting)))
         self.serve()

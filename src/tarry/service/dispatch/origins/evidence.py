@@ -189,6 +189,7 @@ class Evidence:
         return self.failures.nobody_there and self._is_silent(now)
 
     def _is_silent(self, now: float) -> bool:
+        """Return whether no request has succeeded for as long as the rule allows."""
         return now - self.passed_at >= RULE.silence
 
     def fails_since_before(self, time: float) -> bool:

@@ -491,6 +491,7 @@ class Origin:
         self.tick(now)
 
     def _close_queue(self) -> None:
+        """Close and drop the queue of lanes that take turns as probes, if there is one."""
         if self._queue is not None:
             self._queue.close()
             self._queue = None

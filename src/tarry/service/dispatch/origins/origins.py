@@ -127,11 +127,13 @@ class Origins:
                 del self._tops[place]
 
     def _find(self, place: str, application: str) -> Origin | None:
+        """Return the origin of an application's lanes to a place; None if there is none."""
         top = self._tops.get(place)
         if top is None or top.application == application:
             return top
         return top.groups.get(application)
 
     def _has_whole(self, place: str) -> bool:
+        """Return whether the lanes of all applications to a place share one origin."""
         top = self._tops.get(place)
         return top is not None and not top.application

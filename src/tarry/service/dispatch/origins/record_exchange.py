@@ -72,15 +72,18 @@ class RecordExchange:
                 await self._read_records(wholes)
 
     def _set_timer(self, seconds: float) -> None:
+        """Set the timer for the next comparison with the store; it replaces an earlier one."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._context.later(seconds, self._look_again)
 
     def _look_again(self) -> None:
+        """Have the records compared with the store again."""
         self._timer = None
         self._work.write_origins()
 
     async def _write(self, changed: list[Origin]) -> None:
+        """Write the records of changed origins; take over a record that another worker wrote."""
         texts: dict[str, bytes] = {}
         expected: dict[str, bytes] = {}
         for origin in changed:
@@ -102,7 +105,10 @@ class RecordExchange:
                 self._after_write(origin, origin.record, text, kept.get(origin.name, text))
 
     def _after_write(self, whole: Origin, record: SharedRecord, text: bytes, stored: bytes) -> None:
-        """Go on after a record was written, or not since another one is stored in its place."""
+        """Follow the record that is stored now: `text` if it was written, else another worker's.
+
+        If `text` was written, lanes that waited for that are served.
+        """
         self.watch(whole)
         if stored != text:
             self._take_in(whole, record, stored)
@@ -113,6 +119,7 @@ class RecordExchange:
             whole.serve()
 
     async def _read_records(self, wholes: list[Origin]) -> None:
+        """Read the records of these origins; take over those that another worker changed."""
         records = await self._store.origins([whole.name for whole in wholes])
         now = self._context.now()
         for whole, text in zip(wholes, records, strict=True):

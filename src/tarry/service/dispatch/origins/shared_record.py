@@ -102,6 +102,7 @@ class SharedRecord:
         return False
 
     def _take_turn(self, probe: Probe, serve: Callable[[], None]) -> None:
+        """Give this worker the turn to send this probe, and let `serve` send it."""
         self._turn_for = probe
         serve()
 
@@ -155,6 +156,7 @@ class SharedRecord:
 
     @property
     def _others(self) -> dict[str, int]:
+        """Return the other workers and how many deliveries wait there."""
         worker = self._fleet.worker
         return {name: waiting for name, waiting in self.workers.items() if name != worker}
 
@@ -224,6 +226,7 @@ def replace_workers(text: bytes, workers: Mapping[str, int]) -> bytes:
 
 
 def _names(workers: Mapping[str, int]) -> str:
+    """Return the workers as text of a record: each name with its waiting deliveries."""
     return " ".join(f"{name}:{waiting}" for name, waiting in workers.items())
 
 

@@ -157,6 +157,7 @@ class TurnQueue:
         return {lane.tenant for lane in trials}
 
     def _stop_timer(self) -> None:
+        """Cancel the timer, if one is set."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

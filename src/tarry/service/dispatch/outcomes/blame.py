@@ -191,6 +191,7 @@ class LaneBlame:
         return taken
 
     def _give_back(self) -> None:
+        """Note the attempts to give back: those charged since the accepted request was sent."""
         for seq, facts in list(self._deliveries.items()):
             if facts.charge is not None and facts.charge.at >= self._accepted:
                 self._refunds = put(self._refunds, seq, facts.charge)
@@ -199,6 +200,7 @@ class LaneBlame:
     # --- Facts ----------------------------------------------------------------------------------
 
     def _lane_facts(self, accepted_at: float, in_a_row: int = 0) -> LaneFacts:
+        """Return what is known about the lane, with a response of this time as the accepted one."""
         return LaneFacts(
             accepted_sent_at=self._accepted,
             accepted_at=accepted_at,
@@ -209,20 +211,24 @@ class LaneBlame:
         )
 
     def _delivery_facts(self, due: Due) -> DeliveryFacts:
+        """Return what is known about a delivery."""
         deliveries = self._deliveries
         return deliveries.get(due.seq) or (CLEAN if len(deliveries) < DELIVERIES else _BEYOND)
 
     def _learn_type(self, event_type: str, facts: EventTypeFacts) -> None:
+        """Keep facts about an event type, unless too many types are known already."""
         if event_type in self._types or len(self._types) < TYPES:
             self._types = put_one(self._types, event_type, facts)
 
     def _change_all(self, change: Callable[[DeliveryFacts], DeliveryFacts]) -> None:
+        """Apply a change to the facts of every delivery."""
         for seq, facts in list(self._deliveries.items()):
             changed = change(facts)
             if changed is not facts:
                 self._keep(seq, changed)
 
     def _keep(self, seq: int, facts: DeliveryFacts) -> None:
+        """Save facts about a delivery; drop its entry if they are those of a clean one."""
         if facts == CLEAN:
             self._deliveries = without(self._deliveries, seq)
         else:

@@ -113,6 +113,7 @@ def judge(answer: Answer, policy: Policy, *, now: float, wall: float, draw: floa
 def _failed(
     status: int, policy: Policy, asked: float | None = None, held_until: float | None = None
 ) -> Judgement:
+    """Judge a response whose status is not a success."""
     if status == _GONE and status not in policy.statuses.retry:
         return Judgement(Verdict.GONE, Kind.PERMANENT)
     if not _retried(status, policy.statuses):
@@ -229,6 +230,7 @@ def rule(  # noqa: PLR0913  a delivery, an answer, with the time and the draw as
 
 
 def _kept_ready(due: Due, reason: Reason, decision: str, pause: float | None = None) -> Ruling:
+    """Rule that a delivery stays ready, without counting the attempt."""
     return Ruling(
         State.READY,
         reason,
@@ -263,6 +265,7 @@ def _own_failure(  # noqa: PLR0913  as above
     now: float,
     draw: float,
 ) -> Ruling:
+    """Count a failed attempt, and decide by the policy whether and when it is retried."""
     attempts = due.attempts + 1
     # The endpoint's owner may fix a blocked address or a missing page: such failures are retried.
     kind = Kind.TRANSIENT if judgement.kind is None or judgement.kind in FINAL else judgement.kind

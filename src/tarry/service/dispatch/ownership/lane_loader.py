@@ -156,6 +156,7 @@ class LaneLoader:
         lane.pump()
 
     def _new_lane(self, row: LaneRow, lane_config: LaneConfig, held: HeldLease) -> Lane:
+        """Create a lane from its row, and add it to the lanes of its origin."""
         group = self.origins.group(lane_config.origin, row.application.id)
         lane = Lane(
             row,
@@ -189,6 +190,7 @@ class LaneLoader:
             phases.probe(lane, now)
 
     async def _config(self, row: LaneRow) -> LaneConfig:
+        """Return a lane's configuration; store its policy's version if this worker has not yet."""
         lane_config = config(
             row,
             seals=self._seals,
@@ -204,6 +206,7 @@ class LaneLoader:
         return lane_config
 
     def _tenant_rate(self, row: LaneRow, held: HeldLease) -> TenantRate:
+        """Return the rate limit that an application's lanes share, with its current value."""
         rate = self._tenant_rates.get(row.application.id)
         if rate is None:
             rate = self._tenant_rates[row.application.id] = TenantRate(
@@ -282,6 +285,7 @@ async def _mark_those_back(store: Queue, lanes: Sequence[Lane]) -> None:
 
 
 def _wants(context: Context, lanes: Sequence[Lane]) -> list[Want]:
+    """Return which rows the lanes need from the store; fewer if the memory for them is full."""
     now = context.now()
     full = context.is_full()
     wants: list[Want] = []
@@ -295,6 +299,7 @@ def _wants(context: Context, lanes: Sequence[Lane]) -> list[Want]:
 def _hand_out(
     lanes: dict[int, Lane], wants: Sequence[Want], fetched: Fetched, *, cut: bool
 ) -> None:
+    """Pass fetched rows to the buffers of the lanes that wanted them."""
     rows: dict[tuple[int, Stream], list[Due]] = defaultdict(list)
     for row in fetched.due:
         rows[row.lane, row.stream].append(row)
@@ -309,4 +314,5 @@ def _hand_out(
 
 
 def _payload_bytes(fetched: Fetched) -> int:
+    """Return the bytes of all fetched payloads."""
     return sum(len(row.payload or b"") for row in fetched.due)

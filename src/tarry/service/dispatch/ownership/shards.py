@@ -206,6 +206,7 @@ class Shards:
         return server
 
     async def _lease(self, most: int) -> list[OwnedShard]:
+        """Lease up to `most` more shards; add them to the owned ones and return them."""
         asked_at = self._now()
         lease_seconds = self._limits.lease
         taken = await self._store.lease(self.worker, most=most, length=lease_seconds)

@@ -59,6 +59,7 @@ class Sleep:
         return dozing, resting
 
     def _put_to_sleep(self, lane: Lane, *, rests: bool, now: float) -> None:
+        """Mark a lane as asleep; forget it if it has nothing left to do."""
         lane.backlog.fall_asleep()
         if rests:
             lane.backlog.all_ended()

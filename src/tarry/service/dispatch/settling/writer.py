@@ -203,6 +203,7 @@ class SettlementWriter:
         self._put_back([part])
 
     async def _settle(self, part: Part) -> list[bool]:
+        """Write a part of the outcomes; return which of them the store accepted."""
         return await self._store.settle(part.settlements, part.changed, part.leases)
 
     def _continue_lanes(self, part: Part, made: Sequence[bool]) -> None:

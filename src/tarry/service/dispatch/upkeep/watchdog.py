@@ -98,6 +98,7 @@ class Watchdog:
         ]
 
     def _idle_lanes(self) -> Iterator[Lane]:
+        """Yield the lanes that could send and do nothing."""
         now = self._context.now()
         yield from (lane for lane in self._shards.lanes() if is_idle(lane, now))
 
@@ -107,6 +108,7 @@ class Watchdog:
         return {lane: ready[lane.number] for lane in lanes if lane.number in ready}
 
     def _wake(self, lane: Lane) -> None:
+        """Log a stalled lane, count it, and let it start over."""
         log.error(
             "defect: lane %d of endpoint %s had ready deliveries that no worker would have sent"
             " (asleep: %s, read to %d); it was woken",

@@ -200,6 +200,7 @@ class MemoryCatalogue(RecordsByKind):
         ]
 
     def _endpoints(self, application: str) -> list[Endpoint]:
+        """Return the endpoints of an application that are not deleted."""
         return [lane.endpoint for lane in self._data.lanes_of[application] if not lane.deleted]
 
 
@@ -218,4 +219,5 @@ def _find(kind: str, known_as: str, records: Iterable[Named]) -> Named:
 
 
 def _id(record: Application | Endpoint) -> str:
+    """Return the id of a record."""
     return record.id

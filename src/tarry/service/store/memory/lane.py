@@ -104,8 +104,10 @@ class Lane:
 
 
 def _due(delivery: Delivery) -> tuple[float, int]:
+    """Return the key by which waiting deliveries are sorted: due time, then sequence number."""
     return (delivery.due_at or 0.0, delivery.seq)
 
 
 def _remove(entries: list[Key], entry: Key) -> None:
+    """Delete an entry from a sorted list."""
     del entries[bisect_left(entries, entry)]

@@ -199,6 +199,7 @@ def _search(
 
 
 def _payload_size(message: Message) -> int:
+    """Return the bytes of a message's payload."""
     return len(message.payload or b"")
 
 

@@ -149,6 +149,7 @@ class MemoryTasks(RecordsByKind):
                 assert_never(task.work)
 
     def _deliveries_after_cursor(self, task: Task, states: Collection[State]) -> Iterator[Delivery]:
+        """Yield the deliveries in these states that a task has not reached yet, in order."""
         lane = self._data.lanes[task.lane]
         for seq in range(int(task.cursor or 0) + 1, lane.added + 1):
             delivery = lane.deliveries.get(seq)
@@ -213,18 +214,22 @@ class MemoryTasks(RecordsByKind):
 
 
 def _order(task: Task) -> tuple[float, str]:
+    """Return the key by which tasks are sorted: time of creation, then id."""
     return (task.created_at, task.id)
 
 
 def _position(message: Message) -> tuple[float, str]:
+    """Return the key by which messages are sorted: time of acceptance, then id."""
     return message.accepted_at, message.id
 
 
 def _cursor_after(message: Message) -> str:
+    """Return the cursor of a task that has processed everything up to a message."""
     return behind(message.accepted_at, message.id)
 
 
 def _is_in_range(task: Task, message: Message) -> bool:
+    """Return whether a message was accepted in the time that a task covers."""
     return task.since <= message.accepted_at < task.end
 
 

@@ -14,6 +14,7 @@ from tarry.service.model.attempt import Attempt, Trigger
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.redaction import Redaction
 from tarry.testing.receiver import Receiver
+from tests.migrated_file import make_migrated_file
 from tests.service.api.delivering import APP, SLOW, delivering, got, sent, until
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +28,8 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def hooks(request: pytest.FixtureRequest, path: Path) -> AsyncIterator[Hooks]:
-    db = path if request.param == "sqlite" else request.getfixturevalue("database_url")
+    sqlite = request.param == "sqlite"
+    db = make_migrated_file(path) if sqlite else request.getfixturevalue("tarry_url")
     async with delivering(db) as hooks:
         yield hooks
 

@@ -12,6 +12,7 @@ import pytest
 from tarry.service.hooks import Hooks
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.testing.receiver import Receiver
+from tests.migrated_file import make_migrated_file
 from tests.service.api.delivering import APP, PATIENT, SLOW, delivering, got, sent, until
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +29,8 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def hooks(request: pytest.FixtureRequest, path: Path) -> AsyncIterator[Hooks]:
-    db = path if request.param == "sqlite" else request.getfixturevalue("database_url")
+    sqlite = request.param == "sqlite"
+    db = make_migrated_file(path) if sqlite else request.getfixturevalue("tarry_url")
     async with delivering(db) as hooks:
         yield hooks
 

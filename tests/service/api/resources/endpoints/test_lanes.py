@@ -15,6 +15,7 @@ from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.wire.egress import origin_of
 from tarry.testing.receiver import Receiver
+from tests.migrated_file import make_migrated_file
 from tests.service.api.delivering import APP, PATIENT, SLOW, delivering, sent, until
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +31,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 async def hooks(path: Path) -> AsyncIterator[Hooks]:
-    async with delivering(path) as hooks:
+    async with delivering(make_migrated_file(path)) as hooks:
         yield hooks
 
 

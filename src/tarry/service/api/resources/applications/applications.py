@@ -103,9 +103,11 @@ async def update(call: Call, body: ApplicationIn) -> Reply[ApplicationOut]:
     }
 
     async def change_stored() -> ApplicationOut:
+        """Change the stored application; NotFound if there is none."""
         return application_out(await changed(call, await call.application(), fields))
 
     async def create_new() -> ApplicationOut:
+        """Create the application."""
         if call.caller.application is not None:  # a key to one application cannot create others
             raise NotFound("application", known_as)
         return application_out(await _store(call, described))

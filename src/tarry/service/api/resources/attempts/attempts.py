@@ -197,6 +197,7 @@ async def _page_of_message(
 
 
 def _empty_page() -> Page[AttemptOut]:
+    """Return the only page of an empty list."""
     return Page(data=[], iterator=None, prev_iterator=None, done=True)
 
 
@@ -219,6 +220,7 @@ def _attempt_filter(
 
 
 def _mark(attempt: AttemptOut) -> str:
+    """Return the id of an attempt, which marks its place in the list."""
     return attempt.id
 
 

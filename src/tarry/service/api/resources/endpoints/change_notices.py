@@ -26,11 +26,12 @@ async def hooks_with_notices(
     """
     # Always take these ids: a repeated request must create the same ids as the first one, even if
     # operational webhooks were set up or removed in between.
-    new = call.new_id(ids.NOTICE), call.new_id(ids.NOTICE)
+    new_ids = call.new_id(ids.NOTICE), call.new_id(ids.NOTICE)
     if operational.is_hidden(application.environment) or not await _listens(call):
         return call.hooks
 
     def notices_of_change(before: Endpoint | None, after: Endpoint) -> Sequence[Notice]:
+        """Return a notice of `kind`, and one if the endpoint was enabled or disabled."""
         kinds = (kind, _kind_of_standing_change(before, after))
         is_deleted = after.standing is Standing.DELETED
         uid = before.uid if is_deleted and before is not None else after.uid
@@ -47,7 +48,7 @@ async def hooks_with_notices(
                 },
                 at=call.now,
             )
-            for notice_id, kind_of_notice in zip(new, kinds, strict=True)
+            for notice_id, kind_of_notice in zip(new_ids, kinds, strict=True)
             if kind_of_notice is not None
         ]
 

@@ -113,6 +113,7 @@ async def put(call: Call, application: Application, body: EndpointUpdate) -> Rep
     check_url(call, body.url)
 
     async def change_stored() -> EndpointOut:
+        """Replace the settings of the stored endpoint; NotFound if there is none."""
         stored = await call.hooks.store.get(Endpoints(application.id), name)
         if body.secret is not None:  # not used, but a wrong one must not be accepted
             check_secret(prefixed(body.secret))
@@ -121,6 +122,7 @@ async def put(call: Call, application: Application, body: EndpointUpdate) -> Rep
         return endpoint_out(await hooks.change_endpoint(stored, url=body.url, **fields))
 
     async def create_new() -> EndpointOut:
+        """Create the endpoint."""
         return endpoint_out(await added(call, application, body))
 
     return await change_or_create(change_stored, create_new)

@@ -143,6 +143,7 @@ def task_out(task: Task) -> TaskOut:
 
 
 def _status(task: Task) -> TaskStatus:
+    """Return whether a task is running, finished or failed."""
     if task.finished_at is None:
         return TaskStatus.RUNNING
     return TaskStatus.FINISHED if task.failed is None else TaskStatus.FAILED

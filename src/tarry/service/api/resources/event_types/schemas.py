@@ -227,6 +227,7 @@ class ValidatorCache:
         return compiled
 
     def _drop_oldest(self) -> None:
+        """Drop the oldest compiled schemas, except the newest, until the cache is within limits."""
         cached = list(self._by_schema.items())
         patterns = sum(compiled.patterns for _, compiled in cached)
         for schema, compiled in cached[:-1]:
@@ -275,4 +276,5 @@ def _refuse_to_fetch(uri: str) -> NoReturn:
 
 
 def _version_number(version: str) -> int:
+    """Return a version as a number to sort by; 0 if it is not one."""
     return int(version) if version.isdecimal() else 0

@@ -67,9 +67,11 @@ def check_shape(body: bytes, *, batch: bool) -> None:
 
 
 def _check_length(name: str, field: Raw) -> None:
+    """Raise ValueError if a field is too long."""
     if _length(field) > MOST_FIELD:
         raise ValueError(f"`{name}` has more than {MOST_FIELD} bytes")
 
 
 def _length(field: Raw) -> int:
+    """Return how many bytes the JSON of a field has."""
     return len(memoryview(field))

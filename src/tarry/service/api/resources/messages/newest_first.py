@@ -30,7 +30,7 @@ class RecentQuery(ListQuery, kw_only=True):
 
     @property
     def back(self) -> bool:
-        """Whether the page precedes its mark, or is the oldest page of a list since `after`."""
+        """Whether the page ends before its mark, or starts at `after`, as the oldest page."""
         if self.iterator is None:
             return self.after is not None and self.before is None
         return super().back

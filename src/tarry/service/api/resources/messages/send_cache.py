@@ -51,6 +51,7 @@ class SendCache:
         return schema
 
     async def _application(self, environment_and_name: Name) -> Application:
+        """Read an application from the store."""
         environment, name = environment_and_name
         return await self._store.get(Applications(environment), name)
 

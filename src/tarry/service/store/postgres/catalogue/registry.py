@@ -181,6 +181,7 @@ def _query_of(queries: tuple[str, str], cut: Cut) -> tuple[str, str]:
 
 
 def _event_type(row: rows.Row) -> EventType:
+    """Return the event type of a row."""
     fields = {name: row[name] for name in EventType.__struct_fields__}
     return EventType(**{**fields, "feature_flags": tuple(row["feature_flags"])})
 
@@ -193,6 +194,7 @@ def _from_event_type(event_type: EventType) -> tuple[object, ...]:
 
 
 def _key(row: rows.Row) -> Key:
+    """Return the key of a row."""
     fields = {name: row[name] for name in Key.__struct_fields__}
     fields["scopes"] = tuple(Scope(scope) for scope in row["scopes"])
     return Key(**{**fields, "feature_flags": tuple(row["feature_flags"])})

@@ -186,6 +186,7 @@ def columns(rows: Iterable[Sequence[object]], count: int) -> list[list[object]]:
 
 
 def _words(names: list[str] | None) -> tuple[str, ...] | None:
+    """Return an array of text as a tuple; None stays None."""
     return None if names is None else tuple(names)
 
 

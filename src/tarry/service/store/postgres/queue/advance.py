@@ -194,6 +194,7 @@ def _bounds(task: Task) -> tuple[str, float, str, float]:
 
 
 def _cursor_of_message(row: rows.Row) -> str:
+    """Return the cursor of a task that has processed everything up to a message's row."""
     return behind(row["accepted_at"], row["id"])
 
 

@@ -170,4 +170,5 @@ class PostgresQueue(Part):
 
 
 def _by_number(shard_rows: list[rows.Row]) -> list[rows.Row]:
+    """Return the rows of shards in the order of their numbers."""
     return sorted(shard_rows, key=lambda row: row["number"])

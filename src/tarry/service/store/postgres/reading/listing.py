@@ -239,6 +239,7 @@ def _in_direction(query: str, cut: Cut) -> str:
 
 
 def _message_conditions(message_filter: MessageFilter) -> tuple[object, ...]:
+    """Return the parameters of a query that filters messages."""
     return message_filter.channel, message_filter.tag, message_filter.event_types
 
 

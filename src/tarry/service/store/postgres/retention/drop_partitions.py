@@ -156,4 +156,5 @@ def _ids_to_spare(
 
 
 def _loop_time() -> float:
+    """Return the time of the running event loop's clock."""
     return asyncio.get_running_loop().time()

@@ -106,6 +106,7 @@ async def make(database: Database, new: Partition) -> bool:
     """Create a partition; False if its lock is not free now, or if there are rows in its range."""
 
     async def attach(connection: Connection) -> bool:
+        """Create the table and make it a partition; False if another worker creates one now."""
         (turn,) = await connection.fetch(SQL["sweep_turn"])
         if not turn["ours"]:
             return False

@@ -237,6 +237,7 @@ def _event_type(db: apsw.Connection, environment: str, name: str) -> EventType:
 
 
 def _event_type_row(event_type: EventType) -> dict[str, str | bool]:
+    """Return the parameters of a query that stores an event type."""
     return {
         "environment": event_type.environment,
         "name": event_type.name,

@@ -50,6 +50,7 @@ def store_error(error: apsw.Error | UnicodeError | OverflowError, path: Path) ->
 
 
 def _cannot_be_stored(error: UnicodeError | OverflowError) -> StoreError:
+    """Return the error for a value that SQLite cannot hold."""
     return StoreError(f"there is a value that cannot be stored: {error}")
 
 

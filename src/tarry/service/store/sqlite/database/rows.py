@@ -237,6 +237,7 @@ def write_rows(db: apsw.Connection, sql: str, rows: Sequence[Row]) -> None:
 
 @lru_cache(maxsize=100)
 def _widths(sql: str) -> tuple[int, ...]:
+    """Return how many rows at a time a statement may insert without becoming too long."""
     return tuple(width for width in WIDTHS if len(widened(sql, width)) <= LONGEST_STATEMENT)
 
 

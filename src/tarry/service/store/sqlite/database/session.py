@@ -164,7 +164,7 @@ class Session:
         return _EPOCHS.decode(self.db.execute(SQL["settle_held"], (document,)).get)
 
     def held_for(self, lanes: Iterable[int], leases: Iterable[Lease]) -> dict[int, int]:
-        """Return what `held` returns, for the shards of these lanes alone.
+        """Return the epochs of the shards that hold these lanes, as far as a lease is still held.
 
         A worker owns many shards, and a transaction is about few of them.
         """

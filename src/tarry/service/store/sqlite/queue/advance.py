@@ -45,7 +45,7 @@ class Candidate(Struct, frozen=True):
         return self.state is not None and State(self.state) not in LIVE
 
     def is_replayed(self, task: Task, endpoint: Endpoint) -> bool:
-        """Whether the task replays this message to the endpoint."""
+        """Whether the task replays this message to the endpoint; False unless it is `whole`."""
         if not self.whole:
             return False
         if self.state is None and not self._goes_to(endpoint):
@@ -166,6 +166,7 @@ def _bounds_of_messages(task: Task, limit: int, **parameters: object) -> dict[st
 
 
 def _bounds(task: Task, limit: int, **parameters: object) -> dict[str, object]:
+    """Return the parameters of a query that reads the next rows of a task."""
     return {
         "until": task.end,
         "limit": limit * ROWS_READ_PER_CHANGE,

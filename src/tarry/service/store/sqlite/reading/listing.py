@@ -200,6 +200,7 @@ class SqliteListing(RecordsByKind):
         )
 
     async def _read_rows(self, query: str, bounds: Bounds) -> list[rows.Row]:
+        """Run a query that may read many rows, and return them."""
         return await self._threads.survey(lambda db: list(db.execute(SQL[query], bounds)))
 
     async def _count(self, query: str, span: tuple[str, str], bounds: Bounds) -> Counter[Any]:
@@ -216,6 +217,7 @@ class SqliteListing(RecordsByKind):
 
 
 def _in_direction(query: str, cut: Cut) -> str:
+    """Return the query that reads a list in the direction of the page."""
     return SQL[query] if cut.upwards else DOWN[query]
 
 

@@ -85,10 +85,12 @@ class SqliteUpkeep:
 
 
 def _is_over(db: apsw.Connection, message: int) -> bool:
+    """Return whether a message has no live delivery and no resend."""
     return bool(db.execute(SQL["sweep_over"], (message,)).get)
 
 
 def _forget(db: apsw.Connection, messages: list[int]) -> None:
+    """Delete those of the messages that are over, with all that belongs to them."""
     ended = [(message,) for message in messages if _is_over(db, message)]
     for query in ("sweep_attempts", "sweep_deliveries", "sweep_key", "sweep_message"):
         db.executemany(SQL[query], ended)
