@@ -24,6 +24,7 @@ def dev(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setitem(sys.modules, "dev", dev)
     loader.exec_module(dev)
     monkeypatch.setattr(dev, "ROOT", tmp_path)
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)  # it removes the variable
     (tmp_path / "pyproject.toml").write_text("[project]")
     return dev
 
