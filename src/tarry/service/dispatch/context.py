@@ -91,6 +91,10 @@ class Context:
         self.counters = Counters()
         self.note = self.notice  # one bound method for all records, instead of one for each
 
+    def replay_into(self, lane: int | None) -> None:
+        """Set the lane that gets deliveries of a replay from now on; None if no lane does."""
+        self.replayed_lane = lane
+
     def earlier(self, now: float) -> float:
         """Return the time to compute ages with at `now`: that of the clock that is behind.
 

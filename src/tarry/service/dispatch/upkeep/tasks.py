@@ -182,7 +182,7 @@ class Tasks:
             if task is not None and task.lane:
                 await self._loader.load([task.lane])
         finally:
-            self._context.replayed_lane = None
+            self._context.replay_into(None)
         return pause
 
     async def _advance_once(self) -> tuple[Task | None, float | None]:
@@ -205,7 +205,7 @@ class Tasks:
         return None, min(pauses, default=None)
 
     async def _piece(self, task: Task, lease: Lease) -> Task:
-        self._context.replayed_lane = task.lane if task.work in REPLAYS else None
+        self._context.replay_into(task.lane if task.work in REPLAYS else None)
         began = self._context.now()
         after = await self._store.advance(task, now=began, limit=ROWS_OF_A_PIECE, lease=lease)
         self._pauses.add(task.tenant, self._context.now() - began)
