@@ -124,8 +124,8 @@ def _told(_before: Endpoint | None, after: Endpoint) -> list[Notice]:
 
 
 async def _change(db: str, act: str, url: str) -> None:
-    async with _opened(db) as hooks:
-        known = await hooks.application("app-0")
+    async with _opened(db) as opened:
+        known, hooks = await opened.application("app-0"), opened.for_command(act)
         loud = hooks.noting(_told)
         match act:
             case "application":
@@ -143,12 +143,12 @@ async def _change(db: str, act: str, url: str) -> None:
                 await hooks.set_policy(to_json(DELIVERY))
             case _:
                 message = await hooks.store.get(Messages(known.id), "changed")
-                await hooks.store.expunge(Messages(known.id), message.id)
+                await hooks.store.expunge(Messages(known.id), message.id, by=hooks.action)
 
 
 async def _act(db: str, act: str, *, application: str, endpoint: str, message: str) -> None:
-    async with _opened(db) as hooks:
-        known = await hooks.application(application)
+    async with _opened(db) as opened:
+        known, hooks = await opened.application(application), opened.for_command(act)
         there = await hooks.store.get(Endpoints(known.id), endpoint)
         concerned = await hooks.store.get(Messages(known.id), message)
         match act:

@@ -95,6 +95,12 @@ def go_on(scene: Scene) -> None:
     scene.check()
 
 
+def entries(scene: Scene) -> int:
+    """How many entries the audit trail has about what was done by command."""
+    query = "SELECT count(*) FROM tarry.audit WHERE actor = 'command-line'"
+    return int(scene.base.ask(query)[0][0])
+
+
 # --- How each point is reached ------------------------------------------------------------------
 
 
@@ -191,12 +197,13 @@ def by_collecting(scene: Scene, name: str) -> None:
 
 def by_asking(scene: Scene, name: str) -> None:
     message = next(iter(scene.accepted()))
-    act = name.partition(".")[0]
+    act, _, side = name.partition(".")
 
     def ask(failpoint: str) -> Child:
         return scene.people(failpoint, act, application="app-0", endpoint="end-0", message=message)
 
     die(scene, ask(name))
+    assert entries(scene) == (side == "after"), "an act and its entry are one commit"
     again = ask("")
     assert again.wait() == 0, again.said
     if act == "resend":
@@ -257,6 +264,7 @@ def by_changing(scene: Scene, name: str) -> None:
     die(scene, scene.change(name, act))
     assert scene.do(is_changed) is (side == "after")
     assert news() == (told and side == "after"), "a change and its news are one commit"
+    assert entries(scene) == (side == "after"), "a change and its entry are one commit"
     again = scene.change("", act)
     assert again.wait() == 0, again.said
     assert scene.do(is_changed)

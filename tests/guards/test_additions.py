@@ -236,7 +236,7 @@ def in_a_group_that_exists(copy: ProjectCopy) -> None:
 
 def in_a_group_of_its_own(copy: ProjectCopy) -> None:
     copy.write(f"{RESOURCES}/environment/echo.py", ECHO_MODULE + ECHO)
-    copy.insert("src/tarry/service/api/open.py", "health, keys, tasks, usage, whoami\n", "echo, ")
+    copy.insert("src/tarry/service/api/open.py", "    health,\n", "    echo,\n")
     copy.insert("src/tarry/service/api/open.py", "    health.group,\n", "    echo.group,\n")
     copy.insert(HTTP_PAGE, "### Health\n", ECHO_TABLE)
 
@@ -387,6 +387,7 @@ def test_a_view_is_added_as_the_page_says(copy: ProjectCopy, tmp_path: Path) -> 
         "views": [
             {"view": "/", "text": "Overview"},
             {"view": "/undelivered", "text": "Undelivered"},
+            {"view": "/audit", "text": "Audit trail"},
             {"view": "/environment", "text": "Environment"},
         ],
     }

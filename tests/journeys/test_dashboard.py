@@ -425,3 +425,31 @@ async def test_it_is_light_or_dark_as_the_reader_likes(visit: Visit) -> None:
         script = "getComputedStyle(document.documentElement).backgroundColor"
         grounds.append(await visit.page.evaluate(script))
     assert grounds[0] != grounds[1]
+
+
+# --- Who changed what ---------------------------------------------------------------------------
+
+
+async def test_who_changed_what_is_found_by_actor_and_by_target(visit: Visit) -> None:
+    endpoint = await endpoint_of(visit)
+    await visit.post(f"/app/shop/endpoint/{endpoint}/pause")
+    _, made = await visit.hooks.make_key((Scope.READ,))
+    await visit.sign_in()
+    await visit.page.get_by_role("link", name="Audit trail").click()
+    await visit.sees("v1.lane.pause")
+    await visit.sees("standing: enabled → paused")
+    by = visit.page.get_by_role("cell", name="key from settings")
+    await expect(by.first).to_be_visible()
+    await visit.page.get_by_label("Actor").select_option("program")
+    await visit.sees("make_key")
+    await expect(visit.page.get_by_text("v1.lane.pause")).to_have_count(0)
+    await visit.page.get_by_label("Actor").select_option("")
+    await visit.sees("v1.lane.pause")
+    await visit.page.get_by_label("ID of a key").fill(endpoint)
+    await visit.press("Find")
+    await expect(visit.page.get_by_text("make_key")).to_have_count(0)
+    await visit.page.get_by_role("link", name=endpoint).first.click()
+    await visit.sees("Nothing is sent. New messages wait")
+    await visit.go("#/audit?target=nobody")
+    await visit.sees("No matching changes.")
+    assert made.id not in await visit.page.content()

@@ -145,7 +145,7 @@ async def _look(visit: Visit, message: str, endpoints: dict[str, str]) -> None:
             await main.get_by_role("link", name="Older").click()
             await expect(rows.first).not_to_have_attribute("data-key", first or "")
     assert {shown(one) for one in CORPUS} <= names
-    for place in ("app/shop", "app/shop/msg", "undelivered", "app/shop/undelivered"):
+    for place in ("app/shop", "app/shop/msg", "undelivered", "app/shop/undelivered", "audit"):
         await visit.go(f"#/{place}")
         await expect(main.locator(f"[data-key='#/{place}'] tbody tr").first).to_be_visible()
         assert await visit.trapped() == [], place

@@ -40,6 +40,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "undelivered": "tarry.cli.resources.undelivered",
         "recover": "tarry.cli.resources.recover",
         "task": "tarry.cli.resources.task",
+        "audit": "tarry.cli.resources.audit",
         "policy": "tarry.cli.resources.defaults",
     },
     "Try it out and build on it": {

@@ -12,6 +12,7 @@ from tarry.errors import NotFound, SealError, SettingsError
 from tarry.service.fields import EndpointFields, check_seconds, checked_endpoint
 from tarry.service.model import ids
 from tarry.service.model.application import Application
+from tarry.service.model.audit import Action
 from tarry.service.model.endpoint import Endpoint, Secret
 from tarry.service.model.lane import Noting
 from tarry.service.model.task import Task
@@ -43,6 +44,7 @@ class Endpoints:
     egress: Egress
     _now: Callable[[], float]
     _chance: Callable[[int], bytes]
+    by: Callable[[str], Action]
     _noting: Noting | None = None
 
     def noting(self, noting: Noting) -> Self:
@@ -83,6 +85,7 @@ class Endpoints:
         sealed = self._sealed_headers(endpoint, headers or {})
         return await self.store.put(
             replace(endpoint, secrets=sealed_secrets, headers=sealed),
+            by=self.by("add_endpoint"),
             noting=self._noting,
             most=sizes.endpoints,
         )
@@ -110,6 +113,7 @@ class Endpoints:
             kinds.Endpoints(endpoint.application),
             endpoint.id,
             lambda stored: replace(stored, updated_at=now, **changes),
+            by=self.by("change_endpoint"),
             noting=self._noting,
         )
 
@@ -120,6 +124,7 @@ class Endpoints:
             kinds.Endpoints(endpoint.application),
             endpoint.id,
             lambda stored: replace(stored, probed_at=now),
+            by=self.by("probe"),
         )
 
     async def delete_endpoint(self, endpoint: Endpoint) -> Task:
@@ -128,7 +133,11 @@ class Endpoints:
         Its secrets, headers and metadata are deleted. NotFound if it is deleted already.
         """
         (discarding,) = await self.store.delete(
-            kinds.Endpoints(endpoint.application), endpoint.id, now=self._now(), noting=self._noting
+            kinds.Endpoints(endpoint.application),
+            endpoint.id,
+            now=self._now(),
+            by=self.by("delete_endpoint"),
+            noting=self._noting,
         )
         return discarding
 
@@ -144,7 +153,11 @@ class Endpoints:
             return replace(stored, secrets=secrets, updated_at=now)
 
         return await self.store.change(
-            kinds.Endpoints(endpoint.application), endpoint.id, with_new_secret, noting=self._noting
+            kinds.Endpoints(endpoint.application),
+            endpoint.id,
+            with_new_secret,
+            by=self.by("rotate_secret"),
+            noting=self._noting,
         )
 
     def secret(self, endpoint: Endpoint) -> str:
@@ -173,7 +186,11 @@ class Endpoints:
             return replace(stored, headers=sealed, updated_at=now)
 
         return await self.store.change(
-            kinds.Endpoints(endpoint.application), endpoint.id, with_headers, noting=self._noting
+            kinds.Endpoints(endpoint.application),
+            endpoint.id,
+            with_headers,
+            by=self.by("patch_headers"),
+            noting=self._noting,
         )
 
     async def reseal_endpoints(self) -> int:

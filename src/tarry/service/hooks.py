@@ -14,6 +14,7 @@ from typing import Unpack
 from msgspec.structs import replace
 
 from tarry.errors import Conflict, NotFound
+from tarry.service.audit import Actors
 from tarry.service.dispatch.dispatcher import Dispatcher
 from tarry.service.endpoints import Endpoints
 from tarry.service.explain import Explanation, explain, never_meant, origins_of
@@ -50,7 +51,7 @@ DEFAULT = "org_default"
 """The environment of programs that need only one."""
 
 
-class Hooks(Endpoints, Messages, Keys, Replays):
+class Hooks(Actors, Endpoints, Messages, Keys, Replays):
     """A database of webhooks, opened by `open_hooks`."""
 
     def __init__(  # noqa: PLR0913  the parts that it is built from
@@ -110,7 +111,7 @@ class Hooks(Endpoints, Messages, Keys, Replays):
                 **{"name": uid, **changes},
             )
             try:
-                await self.store.put(new)
+                await self.store.put(new, by=self.by("application"))
             except Conflict:  # another caller created it just now
                 return await self.application(uid, name=name, **fields)
             return new
@@ -119,6 +120,7 @@ class Hooks(Endpoints, Messages, Keys, Replays):
                 Applications(application.environment),
                 application.id,
                 lambda stored: replace(stored, updated_at=now, **changes),
+                by=self.by("application"),
             )
         return application
 
@@ -128,13 +130,16 @@ class Hooks(Endpoints, Messages, Keys, Replays):
         NotFound if it is deleted already.
         """
         return await self.store.delete(
-            Applications(application.environment), application.id, now=self._now()
+            Applications(application.environment),
+            application.id,
+            now=self._now(),
+            by=self.by("delete_application"),
         )
 
     async def set_policy(self, policy: str | None) -> None:
         """Set this environment's policy, for applications and endpoints that have none."""
         check_policy(policy)
-        await self.store.put(Environment(self.environment, policy))
+        await self.store.put(Environment(self.environment, policy), by=self.by("set_policy"))
 
     async def reseal(self) -> int:
         """Seal everything with the newest key; return the number of endpoints. Safe to repeat."""

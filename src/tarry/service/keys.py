@@ -6,6 +6,7 @@ from hashlib import blake2b
 
 from tarry.errors import Conflict, SettingsError
 from tarry.service.model import ids
+from tarry.service.model.audit import Action
 from tarry.service.model.key import Key, Scope
 from tarry.service.model.listing import Cut
 from tarry.service.model.text import check_instant
@@ -28,6 +29,7 @@ class Keys:
     seals: Seals
     environment: str
     new_id: Callable[[str], str]
+    by: Callable[[str], Action]
     _now: Callable[[], float]
 
     async def pepper(self) -> bytes:
@@ -76,7 +78,7 @@ class Keys:
             created_at=self._now(),
             expires_at=expires_at,
         )
-        await self.store.create(key)
+        await self.store.create(key, by=self.by("make_key"))
         return text, key
 
     async def first_key(self, *, expires_at: float | None = None) -> str | None:
@@ -101,7 +103,10 @@ class Keys:
         """Revoke a key; NotFound if the environment has none with this id."""
         now = self._now()
         return await self.store.change(
-            kinds.Keys(self.environment), key, lambda stored: stored.revoked(now)
+            kinds.Keys(self.environment),
+            key,
+            lambda stored: stored.revoked(now),
+            by=self.by("revoke_key"),
         )
 
 

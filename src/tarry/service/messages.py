@@ -7,6 +7,7 @@ import msgspec
 from tarry.errors import BacklogFull, Conflict, NotFound
 from tarry.service.model import ids
 from tarry.service.model.application import Application
+from tarry.service.model.audit import Action
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.message import Accepted, Message, NewMessage, check_chain, fingerprint
 from tarry.service.model.text import check_instant, check_text, words
@@ -22,6 +23,7 @@ class Messages:
 
     store: Store
     new_id: Callable[[str], str]
+    by: Callable[[str], Action]
     _now: Callable[[], float]
     _chance: Callable[[int], bytes]
 
@@ -115,7 +117,9 @@ class Messages:
 
     async def cancel(self, message: Message) -> int:
         """Make no more attempts at a message; return how many deliveries were cancelled."""
-        return await self.store.cancel(message.application, message.id, now=self._now())
+        return await self.store.cancel(
+            message.application, message.id, now=self._now(), by=self.by("cancel")
+        )
 
     async def resend(self, endpoint: Endpoint, message: Message) -> None:
         """Make one more attempt now, whatever the state of the delivery is.
@@ -123,7 +127,9 @@ class Messages:
         If the endpoint accepts it, a failed delivery becomes delivered. A waiting delivery does not
         change. If there was no delivery, one is added that has ended like the attempt.
         """
-        await self.store.resend(endpoint, message.id, resend=self.new_id("resend_"))
+        await self.store.resend(
+            endpoint, message.id, resend=self.new_id("resend_"), by=self.by("resend")
+        )
 
 
 def _mark(message: Message) -> bytes:

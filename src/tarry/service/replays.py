@@ -5,6 +5,7 @@ from collections.abc import Callable
 from tarry.service.fields import check_seconds
 from tarry.service.model import ids
 from tarry.service.model.application import Application
+from tarry.service.model.audit import Action
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.replay import ReplayFilter
 from tarry.service.model.task import MOST_PENDING, Task, Work
@@ -23,6 +24,7 @@ class Replays:
     store: Store
     environment: str
     new_id: Callable[[str], str]
+    by: Callable[[str], Action]
     _now: Callable[[], float]
 
     async def recover(
@@ -68,7 +70,7 @@ class Replays:
             until=now,
             created_at=now,
         )
-        return await self.store.add_task(task)
+        return await self.store.add_task(task, by=self.by("purge"))
 
     async def _add_task(
         self,
@@ -94,4 +96,6 @@ class Replays:
             wanted=wanted,
             created_at=self._now(),
         )
-        return await self.store.add_task(task, most_pending=MOST_PENDING)
+        return await self.store.add_task(
+            task, most_pending=MOST_PENDING, by=self.by(work.name.lower())
+        )

@@ -6,11 +6,12 @@ from msgspec.structs import replace
 
 from tarry.service.model.application import SHARDS, Application
 from tarry.service.model.attempt import Attempt, Settlement
+from tarry.service.model.audit import Action, ActorKind
 from tarry.service.model.claim import Claim
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.event_type import EventType
-from tarry.service.model.ids import APPLICATION, ATTEMPT, ENDPOINT, MESSAGE, TASK, make
+from tarry.service.model.ids import APPLICATION, ATTEMPT, CHANCE, ENDPOINT, MESSAGE, TASK, make
 from tarry.service.model.key import Key
 from tarry.service.model.lane import Due, Notice, Stream
 from tarry.service.model.message import Message, NewMessage
@@ -202,6 +203,21 @@ def a_key(**values: object) -> Key:
         environment=ENVIRONMENT,
         hash=key_id.encode(),
         created_at=NOON,
+    )
+    return replace(defaults, **values)
+
+
+def an_action(**values: object) -> Action:
+    """Return an action with a key to `ENVIRONMENT`, a millisecond after that of the last sample."""
+    number = next(_count)
+    defaults = Action(
+        environment=ENVIRONMENT,
+        at=NOON + number / 1000,
+        actor=ActorKind.KEY,
+        key="key_1",
+        operation="v1.some.operation",
+        address="192.0.2.7",
+        chance=number.to_bytes(CHANCE),
     )
     return replace(defaults, **values)
 

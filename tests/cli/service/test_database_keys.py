@@ -20,6 +20,17 @@ def test_a_ring_tells_as_the_api_does(shell: Shell) -> None:
     assert gone["revokedAt"] is not None
 
 
+def test_what_the_command_line_does_is_in_the_audit_trail(shell: Shell) -> None:
+    keys = DatabaseKeys(shell.db, "org_default")
+    made = keys.create("one", ("read",), None)
+    keys.revoke(made["id"])
+    entries = shell.lines("audit", "--actor", "command-line")
+    assert [(entry["operation"], entry["target"]["id"]) for entry in entries] == [
+        ("tarry key revoke", made["id"]),
+        ("tarry key create", made["id"]),
+    ]
+
+
 def test_what_is_not_there_is_told(shell: Shell) -> None:
     with pytest.raises(click.ClickException, match="key_x"):
         DatabaseKeys(shell.db, "org_ring").revoke("key_x")

@@ -214,6 +214,9 @@ def test_without_a_key_the_first_one_is_made_and_written_once(command: str, db: 
             key = file.read_text().strip()
             lets_in = {"authorization": f"Bearer {key}"}
             assert httpx.get(f"{url}/api/v1/app", headers=lets_in, **PLAIN).json()["data"] == []
+            (entry,) = httpx.get(f"{url}/api/v1/audit", headers=lets_in, **PLAIN).json()["data"]
+            made_by = (entry["operation"], entry["actor"]["kind"], entry["target"]["kind"])
+            assert made_by == (f"tarry {command}", "command-line", "key")
             for page in ("dashboard", "docs"):
                 assert httpx.get(said[page], **PLAIN).status_code == 200
             assert said["to use it"] == f"export TARRY_SERVER={url} TARRY_KEY_FILE={file}"

@@ -7,6 +7,7 @@ import pytest
 from tarry.service.dispatch.clock import Timer
 from tarry.service.dispatch.context import Context, Counters
 from tarry.service.model import ids
+from tarry.service.model.audit import ActorKind
 from tarry.service.model.lane import Notice
 from tarry.service.model.settings import Limits, Parking
 from tarry.service.wire.exchange import Answer, Request
@@ -50,6 +51,15 @@ def test_memory_is_full_when_payloads_take_what_the_limits_allow() -> None:
     assert not context.is_full()
     context.buffered.bytes = 10
     assert context.is_full()
+
+
+@pytest.mark.parametrize("environment", ["org_1", "org_1/operational"])
+def test_an_action_is_tarry_s_own_and_in_an_environment_that_people_see(environment: str) -> None:
+    context = a_context()
+    first, second = (context.action(environment, "endpoint.parked", NOON) for _ in range(2))
+    assert (first.actor, first.environment, first.at) == (ActorKind.TARRY, "org_1", NOON)
+    assert (first.operation, first.key, first.address) == ("endpoint.parked", None, None)
+    assert first.chance != second.chance
 
 
 def test_ids_are_new_each_time_and_say_what_they_are_and_when() -> None:

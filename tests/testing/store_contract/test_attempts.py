@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tarry.service.model.attempt import Attempt
+from tarry.service.model.audit import Action, attempt_target
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.listing import AttemptFilter, Cut, Found
 from tarry.service.store.memory import MemoryStore
@@ -53,8 +54,11 @@ def test_an_attempt_that_is_found_by_any_message_is_noticed(try_on: Try) -> None
 
 def test_a_store_that_keeps_what_it_should_forget_is_noticed(try_on: Try) -> None:
     class Keeps(MemoryStore):
-        async def _expunge_attempt(self, message: str, attempt: str) -> None:
+        async def _expunge_attempt(
+            self, message: str, attempt: str, *, by: Action | None = None
+        ) -> None:
             await self._attempt(message, attempt)
+            self._data.write_entry(by, attempt_target("app_1", attempt))
 
     test = "test_the_stored_response_of_an_attempt_can_be_expunged"
     try_on(AttemptsContract, test)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tarry.service.model.audit import Action
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Noting
 from tarry.service.store.memory import MemoryStore
@@ -26,10 +27,15 @@ class Hasty(MemoryStore):
     """Saves the notice before the change, which may be refused."""
 
     async def _put_endpoint(
-        self, endpoint: Endpoint, *, noting: Noting | None = None, most: int | None = None
+        self,
+        endpoint: Endpoint,
+        *,
+        by: Action | None = None,
+        noting: Noting | None = None,
+        most: int | None = None,
     ) -> Endpoint:
         self._save_notices(noting, None, endpoint)
-        return await super()._put_endpoint(endpoint, most=most)
+        return await super()._put_endpoint(endpoint, by=by, most=most)
 
 
 def test_a_store_that_tells_twice_is_noticed(try_on: Try) -> None:

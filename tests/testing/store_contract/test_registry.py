@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from msgspec.structs import replace
 
+from tarry.service.model.audit import Action
 from tarry.service.store.memory import MemoryStore
 from tarry.testing.store_contract.registry import RegistryContract
 
@@ -15,11 +16,19 @@ class Generous(MemoryStore):
     """Extends keys that would have expired earlier than the others."""
 
     async def revoke_keys(
-        self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
+        self,
+        application: str,
+        *,
+        sessions: Sequence[str] | None,
+        now: float,
+        delay: float = 0.0,
+        by: Action | None = None,
     ) -> int:
         for key_id, key in self._data.api_keys.items():
             self._data.api_keys[key_id] = replace(key, expires_at=None)
-        return await super().revoke_keys(application, sessions=sessions, now=now, delay=delay)
+        return await super().revoke_keys(
+            application, sessions=sessions, now=now, delay=delay, by=by
+        )
 
 
 def test_a_store_that_lets_keys_live_longer_is_noticed(try_on: Try) -> None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from tarry.service.model.application import shard_of
 from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.audit import Action
 from tarry.service.model.claim import Claim
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, Fetched, Lease, Noting, Want
@@ -118,9 +119,14 @@ class Reviving(MemoryStore):
     """Brings deleted endpoints back."""
 
     async def _put_endpoint(
-        self, endpoint: Endpoint, *, noting: Noting | None = None, most: int | None = None
+        self,
+        endpoint: Endpoint,
+        *,
+        by: Action | None = None,
+        noting: Noting | None = None,
+        most: int | None = None,
     ) -> Endpoint:
-        put = await super()._put_endpoint(endpoint, noting=noting, most=most)
+        put = await super()._put_endpoint(endpoint, by=by, noting=noting, most=most)
         lane = self._data.lanes[put.lane]
         if put.standing is Standing.DELETED:
             lane.endpoint = replace(put, standing=Standing.DISABLED)
@@ -146,9 +152,27 @@ class Lenient(MemoryStore):
     """Revokes only the keys of sessions that are named."""
 
     async def revoke_keys(
-        self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
+        self,
+        application: str,
+        *,
+        sessions: Sequence[str] | None,
+        now: float,
+        delay: float = 0.0,
+        by: Action | None = None,
     ) -> int:
-        return await super().revoke_keys(application, sessions=sessions or [], now=now, delay=delay)
+        return await super().revoke_keys(
+            application, sessions=sessions or [], now=now, delay=delay, by=by
+        )
+
+
+class Slandering(MemoryStore):
+    """Says that somebody else cancelled a message."""
+
+    async def cancel(
+        self, application: str, message: str, *, now: float, by: Action | None = None
+    ) -> int:
+        another = None if by is None else replace(by, key="key_of_another")
+        return await super().cancel(application, message, now=now, by=another)
 
 
 def test_nothing_is_wrong_with_the_model_itself(machine: Machine) -> None:
@@ -161,7 +185,7 @@ def test_nothing_is_wrong_with_the_model_itself(machine: Machine) -> None:
     "wrong",
     [
         *(NoFence, AnyLease, AnyEpoch, Sleepy, Forgetful),
-        *(Reviving, Impatient, Credulous, Lenient),
+        *(Reviving, Impatient, Credulous, Lenient, Slandering),
     ],
 )
 def test_what_is_wrong_with_a_store_is_found(machine: Machine, wrong: type[MemoryStore]) -> None:

@@ -27,7 +27,8 @@ class DatabaseKeys:
         async def create_key() -> dict[str, Any]:
             opening = open_hooks(self._db, environment=self._environment, migrate=False)
             async with opening as hooks:
-                text, key = await hooks.make_key(map(Scope, scopes), name=name, expires_at=at)
+                command = hooks.for_command("tarry key create")
+                text, key = await command.make_key(map(Scope, scopes), name=name, expires_at=at)
             return {"key": text, **_builtins(key_out(key))}
 
         return create_key()
@@ -56,7 +57,8 @@ class DatabaseKeys:
         @serving
         async def revoke_key() -> None:
             async with open_hooks(self._db, migrate=False) as hooks:
-                await hooks.within(self._environment).revoke_key(key)
+                within = hooks.within(self._environment)
+                await within.for_command("tarry key revoke").revoke_key(key)
 
         revoke_key()
 

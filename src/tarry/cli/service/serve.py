@@ -203,4 +203,5 @@ async def _say_more(hooks: "Hooks", url: str, api_key: str | None) -> None:
     click.echo(f"  dashboard: {url}/dashboard", err=True)
     click.echo(f"  docs: {url}/docs", err=True)
     if api_key is None:
-        await hand_over_first_key(hooks, url)
+        command = f"tarry {click.get_current_context().info_name}"
+        await hand_over_first_key(hooks.for_command(command), url)

@@ -32,6 +32,8 @@ from tarry.service.api.resources.call import Call, chance_of
 from tarry.service.api.resources.messages.send_cache import SendCache
 from tarry.service.dispatch.gauges import gauges
 from tarry.service.hooks import Hooks
+from tarry.service.model import ids
+from tarry.service.model.audit import ActorKind
 from tarry.service.model.claim import Claim
 from tarry.service.model.message import fingerprint
 
@@ -247,6 +249,8 @@ class Api:
                 self._hooks_of_environment(caller, claim),
                 self._now() if claim is None else claim.at,
             )
+            if operation.audited:
+                hooks = _acting(hooks, caller, operation, request, claim)
             call = Call(
                 hooks,
                 caller,
@@ -292,6 +296,27 @@ def _unsupported(request: Request, methods: frozenset[str]) -> Answer:
         return cors.answer_preflight(request, methods)
     allowed = ", ".join(sorted(methods))
     return problem(405, "method_not_allowed", f"allowed methods: {allowed}", {"allow": allowed})
+
+
+def _acting(
+    hooks: Hooks, caller: Caller, operation: Operation, request: Request, claim: Claim | None
+) -> Hooks:
+    """Return the hooks, whose changes go into the audit trail as those of the caller.
+
+    A request that is executed again has the same entries. Their ids come from another source than
+    those of other objects, so that these have the same ids in all versions of tarry.
+    """
+    if caller.application is not None:
+        actor = ActorKind.TENANT
+    else:
+        actor = ActorKind.KEY if caller.key else ActorKind.SETTINGS_KEY
+    return hooks.acting(
+        actor,
+        operation.name,
+        key=caller.key or None,
+        address=request.client or None,
+        chance=None if claim is None else chance_of(claim)(ids.CHANCE),
+    )
 
 
 def _may(caller: Caller, operation: Operation) -> bool:

@@ -26,7 +26,14 @@ from tarry.service.api.resources.endpoints import (
     secrets,
     stats,
 )
-from tarry.service.api.resources.environment import health, keys, tasks, usage, whoami
+from tarry.service.api.resources.environment import (
+    audit,
+    health,
+    keys,
+    tasks,
+    usage,
+    whoami,
+)
 from tarry.service.api.resources.event_types import event_types
 from tarry.service.api.resources.messages import history, ingest
 from tarry.service.hooks import Hooks
@@ -47,6 +54,7 @@ GROUPS = (
     undelivered.group,
     health.group,
     keys.group,
+    audit.group,
     portal.group,
     whoami.group,
     endpoints.group,

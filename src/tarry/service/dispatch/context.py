@@ -6,8 +6,10 @@ from tarry.service.dispatch.buffer.rows import PayloadBytes
 from tarry.service.dispatch.clock import Alarms, Later
 from tarry.service.dispatch.limits.shared import Slots
 from tarry.service.model import ids
+from tarry.service.model.audit import Action, ActorKind
 from tarry.service.model.ids import entropy
 from tarry.service.model.lane import Notice
+from tarry.service.model.operational import visible
 from tarry.service.model.settings import Limits, Parking
 from tarry.service.wire.exchange import Sender
 
@@ -113,6 +115,16 @@ class Context:
     def id(self, prefix: str, now: float) -> str:
         """Return a new id with this prefix."""
         return ids.make(prefix, now=now, entropy=self._chance(ids.CHANCE))
+
+    def action(self, environment: str, operation: str, now: float) -> Action:
+        """Return an action of tarry itself, for the audit trail."""
+        return Action(
+            environment=visible(environment),
+            at=now,
+            actor=ActorKind.TARRY,
+            operation=operation,
+            chance=self._chance(ids.CHANCE),
+        )
 
     def notice(
         self,

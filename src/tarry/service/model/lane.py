@@ -6,6 +6,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from tarry.service.model.application import Application
+from tarry.service.model.audit import Action
 from tarry.service.model.endpoint import Endpoint, Standing
 
 
@@ -91,7 +92,8 @@ Noting = Callable[[Endpoint | None, Endpoint], Sequence[Notice]]
 class Change(Struct, frozen=True, kw_only=True):
     """Changes of a lane by its owner: its learned state, and the endpoint's standing since `at`.
 
-    `epoch` is that of the owner's lease. See `Endpoint.stand` for the effects of a standing.
+    `epoch` is that of the owner's lease. See `Endpoint.stand` for the effects of a standing. With
+    `by`, the audit trail says that the standing changed.
     """
 
     lane: int
@@ -99,6 +101,7 @@ class Change(Struct, frozen=True, kw_only=True):
     at: float
     known: Known | None = None
     standing: Standing | None = None
+    by: Action | None = None
     notices: tuple[Notice, ...] = ()
 
 

@@ -75,6 +75,14 @@ class Found(Struct, Generic[Thing], frozen=True):
     left_at: str | None = None
 
 
+def span_of_ids(prefix: str, after: float | None, before: float | None) -> tuple[str, str]:
+    """Return the ids between which all ids made at `after` or later and before `before` are."""
+    return (
+        FIRST if after is None else prefix + moment(after + GRAIN),
+        LAST if before is None else prefix + moment(before + GRAIN),
+    )
+
+
 class MessageFilter(Struct, frozen=True, kw_only=True):
     """Selects messages that fit all fields that are set.
 
@@ -90,10 +98,7 @@ class MessageFilter(Struct, frozen=True, kw_only=True):
 
     def span(self, prefix: str) -> tuple[str, str]:
         """Return the ids between which all ids of this time range are."""
-        return (
-            FIRST if self.after is None else prefix + moment(self.after + GRAIN),
-            LAST if self.before is None else prefix + moment(self.before + GRAIN),
-        )
+        return span_of_ids(prefix, self.after, self.before)
 
     def fits(self, message: Message) -> bool:
         """Return whether a message fits, apart from the time range."""

@@ -24,6 +24,15 @@ def hidden(environment: str) -> str:
     return environment if is_hidden(environment) else environment + _MARK
 
 
+def visible(environment: str) -> str:
+    """Return the environment whose notices go to a hidden one; any other stays itself.
+
+    >>> visible("org_default/operational"), visible("org_default")
+    ('org_default', 'org_default')
+    """
+    return environment.removesuffix(_MARK)
+
+
 def is_hidden(environment: str) -> bool:
     """Return whether an environment is hidden."""
     return environment.endswith(_MARK)

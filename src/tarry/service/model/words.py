@@ -1,4 +1,4 @@
-"""The words that users read about deliveries and lanes: one table for all surfaces.
+"""The words that users read about deliveries, lanes and actors: one table for all surfaces.
 
 `explain` builds its sentences from these words, and the API serves them to the command line and to
 the dashboard. The docs quote them, and a test compares.
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from tarry.core.pace import Phase
+from tarry.service.model.audit import ActorKind
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.waits import WAITS
@@ -135,6 +136,19 @@ LANES: Mapping[str, Words] = {
     Standing.DELETED: Words("deleted", "Its waiting deliveries are discarded."),
 }
 """The state of sending to an endpoint, by the name that `lane_state` returns."""
+
+ACTORS: Mapping[ActorKind, Words] = {
+    ActorKind.KEY: Words("key", "A program or a person used a key to the environment."),
+    ActorKind.TENANT: Words("tenant", "A tenant's user used a token to one application."),
+    ActorKind.SETTINGS_KEY: Words(
+        "key from settings", "A program or a person used the key in the settings of a server."
+    ),
+    ActorKind.COMMAND_LINE: Words(
+        "command line", "A command of tarry worked on the database itself."
+    ),
+    ActorKind.PROGRAM: Words("program", "A program that has the service built in did it."),
+    ActorKind.TARRY: Words("tarry", "The service did it by its own rules."),
+}
 
 
 def lane_state(standing: Standing, phase: Phase, *, failed: bool) -> str:

@@ -10,6 +10,7 @@ from typing import TypeVar, assert_never, cast
 
 from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt
+from tarry.service.model.audit import Action, AuditEntry, AuditFilter
 from tarry.service.model.delivery import Delivery
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.event_type import EventType
@@ -26,6 +27,7 @@ from tarry.service.store.kinds import (
     Applications,
     AttemptsOf,
     AttemptsTo,
+    AuditTrail,
     Changeable,
     ChangeableKind,
     DeletableKind,
@@ -76,30 +78,35 @@ class RecordsByKind(ABC):
         """Return the answer to a query."""
         return cast("list[Record]", await self._read_any(cast("AnyQuery", query)))
 
-    async def create(self, record: NewRecord) -> None:
+    async def create(self, record: NewRecord, *, by: Action | None = None) -> None:
         """Add a new record."""
         match record:
             case Environment():
                 await self._create_environment(record)
             case EventType():
-                await self._create_event_type(record)
+                await self._create_event_type(record, by=by)
             case Key():
-                await self._create_key(record)
+                await self._create_key(record, by=by)
             case _:
                 assert_never(record)
 
     async def put(
-        self, record: Put, *, noting: Noting | None = None, most: int | None = None
+        self,
+        record: Put,
+        *,
+        by: Action | None = None,
+        noting: Noting | None = None,
+        most: int | None = None,
     ) -> Put:
         """Create a record or replace it."""
         which: Environment | Application | Endpoint | PolicyVersion = record
         match which:
             case Endpoint():
-                return cast("Put", await self._put_endpoint(which, noting=noting, most=most))
+                return cast("Put", await self._put_endpoint(which, by=by, noting=noting, most=most))
             case Environment():
-                await self._put_environment(which)
+                await self._put_environment(which, by=by)
             case Application():
-                await self._put_application(which)
+                await self._put_application(which, by=by)
             case PolicyVersion():
                 await self._put_policy(which)
             case _:
@@ -112,6 +119,7 @@ class RecordsByKind(ABC):
         known_as: str,
         change: Callable[[Record], Record],
         *,
+        by: Action | None = None,
         noting: Noting | None = None,
     ) -> Record:
         """Apply `change` to the stored record with this id."""
@@ -120,44 +128,55 @@ class RecordsByKind(ABC):
         match which:
             case Applications(environment):
                 edit = cast("Callable[[Application], Application]", change)
-                changed = await self._change_application(environment, known_as, edit)
+                changed = await self._change_application(environment, known_as, edit, by=by)
             case Endpoints(application):
                 edit_endpoint = cast("Callable[[Endpoint], Endpoint]", change)
                 changed = await self._change_endpoint(
-                    application, known_as, edit_endpoint, noting=noting
+                    application, known_as, edit_endpoint, by=by, noting=noting
                 )
             case EventTypes(environment):
                 edit_type = cast("Callable[[EventType], EventType]", change)
-                changed = await self._change_event_type(environment, known_as, edit_type)
+                changed = await self._change_event_type(environment, known_as, edit_type, by=by)
             case Keys(environment):
                 edit_key = cast("Callable[[Key], Key]", change)
-                changed = await self._change_key(environment, known_as, edit_key)
+                changed = await self._change_key(environment, known_as, edit_key, by=by)
             case _:
                 assert_never(which)
         return cast("Record", changed)
 
     async def delete(
-        self, kind: DeletableKind, known_as: str, *, now: float, noting: Noting | None = None
+        self,
+        kind: DeletableKind,
+        known_as: str,
+        *,
+        now: float,
+        by: Action | None = None,
+        noting: Noting | None = None,
     ) -> list[Task]:
         """Delete the record with this id; return the tasks that discard deliveries."""
         match kind:
             case Applications(environment):
-                return await self._delete_application(environment, known_as, now=now)
+                return await self._delete_application(environment, known_as, now=now, by=by)
             case Endpoints(application):
-                return [await self._delete_endpoint(application, known_as, now=now, noting=noting)]
+                task = await self._delete_endpoint(
+                    application, known_as, now=now, by=by, noting=noting
+                )
+                return [task]
             case EventTypes(environment):
-                await self._delete_event_type(environment, known_as)
+                await self._delete_event_type(environment, known_as, by=by)
                 return []
             case _:
                 assert_never(kind)
 
-    async def expunge(self, kind: ExpungeableKind, known_as: str) -> None:
+    async def expunge(
+        self, kind: ExpungeableKind, known_as: str, *, by: Action | None = None
+    ) -> None:
         """Delete the payload of a message, or the stored response of an attempt."""
         match kind:
             case Messages(application):
-                await self._expunge_message(application, known_as)
+                await self._expunge_message(application, known_as, by=by)
             case AttemptsOf(message):
-                await self._expunge_attempt(message, known_as)
+                await self._expunge_attempt(message, known_as, by=by)
             case _:
                 assert_never(kind)
 
@@ -197,6 +216,17 @@ class RecordsByKind(ABC):
                 page = self._page_event_types(environment, cut, archived=archived)
             case Keys(environment):
                 page = self._page_keys(environment, cut)
+            case _:
+                page = self._page_history(kind, cut)
+        return page
+
+    def _page_history(
+        self,
+        kind: Messages | DeliveriesTo | AttemptsTo | AttemptsOf | Tasks | AuditTrail,
+        cut: Cut,
+    ) -> Awaitable[object]:
+        page: Awaitable[object]
+        match kind:
             case Messages(application, message_filter):
                 page = self._page_messages(application, cut, message_filter)
             case DeliveriesTo(endpoint, delivery_filter):
@@ -207,6 +237,8 @@ class RecordsByKind(ABC):
                 page = self._page_attempts_of(message, cut, attempt_filter)
             case Tasks():
                 page = self._page_tasks(kind, cut)
+            case AuditTrail(environment, audit_filter):
+                page = self._page_audit(environment, cut, audit_filter)
             case _:
                 assert_never(kind)
         return page
@@ -302,6 +334,11 @@ class RecordsByKind(ABC):
     @abstractmethod
     async def _page_tasks(self, kind: Tasks, cut: Cut) -> Found[Task]: ...
 
+    @abstractmethod
+    async def _page_audit(
+        self, environment: str, cut: Cut, audit_filter: AuditFilter
+    ) -> Found[AuditEntry]: ...
+
     # --- The methods for the kinds: read ----------------------------------------------------------
 
     @abstractmethod
@@ -334,20 +371,31 @@ class RecordsByKind(ABC):
     async def _create_environment(self, environment: Environment) -> None: ...
 
     @abstractmethod
-    async def _create_event_type(self, event_type: EventType) -> None: ...
+    async def _create_event_type(
+        self, event_type: EventType, *, by: Action | None = None
+    ) -> None: ...
 
     @abstractmethod
-    async def _create_key(self, key: Key) -> None: ...
+    async def _create_key(self, key: Key, *, by: Action | None = None) -> None: ...
 
     @abstractmethod
-    async def _put_environment(self, environment: Environment) -> None: ...
+    async def _put_environment(
+        self, environment: Environment, *, by: Action | None = None
+    ) -> None: ...
 
     @abstractmethod
-    async def _put_application(self, application: Application) -> None: ...
+    async def _put_application(
+        self, application: Application, *, by: Action | None = None
+    ) -> None: ...
 
     @abstractmethod
     async def _put_endpoint(
-        self, endpoint: Endpoint, *, noting: Noting | None = None, most: int | None = None
+        self,
+        endpoint: Endpoint,
+        *,
+        by: Action | None = None,
+        noting: Noting | None = None,
+        most: int | None = None,
     ) -> Endpoint: ...
 
     @abstractmethod
@@ -357,7 +405,12 @@ class RecordsByKind(ABC):
 
     @abstractmethod
     async def _change_application(
-        self, environment: str, application: str, change: Callable[[Application], Application]
+        self,
+        environment: str,
+        application: str,
+        change: Callable[[Application], Application],
+        *,
+        by: Action | None = None,
     ) -> Application: ...
 
     @abstractmethod
@@ -367,36 +420,59 @@ class RecordsByKind(ABC):
         endpoint: str,
         change: Callable[[Endpoint], Endpoint],
         *,
+        by: Action | None = None,
         noting: Noting | None = None,
     ) -> Endpoint: ...
 
     @abstractmethod
     async def _change_event_type(
-        self, environment: str, name: str, change: Callable[[EventType], EventType]
+        self,
+        environment: str,
+        name: str,
+        change: Callable[[EventType], EventType],
+        *,
+        by: Action | None = None,
     ) -> EventType: ...
 
     @abstractmethod
     async def _change_key(
-        self, environment: str, key: str, change: Callable[[Key], Key]
+        self,
+        environment: str,
+        key: str,
+        change: Callable[[Key], Key],
+        *,
+        by: Action | None = None,
     ) -> Key: ...
 
     # --- The methods for the kinds: delete and expunge --------------------------------------------
 
     @abstractmethod
     async def _delete_application(
-        self, environment: str, application: str, *, now: float
+        self, environment: str, application: str, *, now: float, by: Action | None = None
     ) -> list[Task]: ...
 
     @abstractmethod
     async def _delete_endpoint(
-        self, application: str, endpoint: str, *, now: float, noting: Noting | None = None
+        self,
+        application: str,
+        endpoint: str,
+        *,
+        now: float,
+        by: Action | None = None,
+        noting: Noting | None = None,
     ) -> Task: ...
 
     @abstractmethod
-    async def _delete_event_type(self, environment: str, name: str) -> None: ...
+    async def _delete_event_type(
+        self, environment: str, name: str, *, by: Action | None = None
+    ) -> None: ...
 
     @abstractmethod
-    async def _expunge_message(self, application: str, message: str) -> None: ...
+    async def _expunge_message(
+        self, application: str, message: str, *, by: Action | None = None
+    ) -> None: ...
 
     @abstractmethod
-    async def _expunge_attempt(self, message: str, attempt: str) -> None: ...
+    async def _expunge_attempt(
+        self, message: str, attempt: str, *, by: Action | None = None
+    ) -> None: ...

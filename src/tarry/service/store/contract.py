@@ -9,6 +9,9 @@ Rules that hold for every method:
 - The caller passes all instants. A store reads a clock only for leases, and then the database's.
 - A caller that passes a `Lease` changes nothing once the shard has another owner or epoch, or was
   given back. The store checks that inside the same transaction, with the shard's row locked.
+- A method with `by` writes what it changed into the audit trail, in the same commit: one entry for
+  each target (see `Action.entry`), unless an entry with its id is there already. It writes none if
+  it raises. Without `by` it writes none: that is for the service's own bookkeeping.
 - Text may contain any character except NUL and lone surrogates. Payloads are bytes and come back
   unchanged. Text from outside (an attempt's `detail`, why a task failed) is repaired with `mend`.
 """
@@ -22,6 +25,7 @@ from msgspec import Struct
 
 from tarry.errors import BacklogFull, Conflict, NotFound
 from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.audit import Action
 from tarry.service.model.claim import Claim, ClaimEnd
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint
@@ -292,11 +296,16 @@ class Records(Protocol):
     async def read(self, query: Query[Record]) -> list[Record]:
         """Return the answer to a query: see the kinds that are a `Query`."""
 
-    async def create(self, record: NewRecord) -> None:
+    async def create(self, record: NewRecord, *, by: Action | None = None) -> None:
         """Add a new record; Conflict if it exists."""
 
     async def put(
-        self, record: Put, *, noting: Noting | None = None, most: int | None = None
+        self,
+        record: Put,
+        *,
+        by: Action | None = None,
+        noting: Noting | None = None,
+        most: int | None = None,
     ) -> Put:
         """Create a record or replace it; return it as it is stored.
 
@@ -313,6 +322,7 @@ class Records(Protocol):
         known_as: str,
         change: Callable[[Record], Record],
         *,
+        by: Action | None = None,
         noting: Noting | None = None,
     ) -> Record:
         """Apply `change` to the stored record with this id; the result is saved as by `put`.
@@ -324,42 +334,58 @@ class Records(Protocol):
         """
 
     async def delete(
-        self, kind: DeletableKind, known_as: str, *, now: float, noting: Noting | None = None
+        self,
+        kind: DeletableKind,
+        known_as: str,
+        *,
+        now: float,
+        by: Action | None = None,
+        noting: Noting | None = None,
     ) -> list[Task]:
         """Delete the record with this id as of `now`; return the tasks that discard deliveries.
 
-        NotFound if there is none with this id or if it is deleted.
+        NotFound if there is none with this id or if it is deleted. The endpoints that go with an
+        application have no entries of their own in the audit trail.
         """
 
 
 class Actions(Protocol):
     """What people do with messages, and what they count."""
 
-    async def cancel(self, application: str, message: str, *, now: float) -> int:
+    async def cancel(
+        self, application: str, message: str, *, now: float, by: Action | None = None
+    ) -> int:
         """End a message's live deliveries as CANCELLED; return their number.
 
         NotFound if the application has no such message.
         """
 
-    async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
+    async def resend(
+        self, endpoint: Endpoint, message: str, *, resend: str, by: Action | None = None
+    ) -> None:
         """Request one more attempt before all other deliveries, and wake the lane.
 
         `resend` is the id of the request. Raises NotFound if the endpoint's application has no such
         message, or if the endpoint is deleted.
         """
 
-    async def expunge(self, kind: ExpungeableKind, known_as: str) -> None:
+    async def expunge(
+        self, kind: ExpungeableKind, known_as: str, *, by: Action | None = None
+    ) -> None:
         """Delete the payload of a message, or the stored response of an attempt.
 
         The live deliveries of the message end as EXPUNGED when their turn comes. The response is
         replaced by EXPUNGED. Raises NotFound if there is no record with this id.
         """
 
-    async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
+    async def add_task(
+        self, task: Task, *, most_pending: int | None = None, by: Action | None = None
+    ) -> Task:
         """Save a task, wake its lane if it has one, and return the task.
 
         With `most_pending`, a replay that another replay covers is not saved; the covering one is
-        returned instead (see `standing_for`). The check and the write are atomic.
+        returned instead (see `standing_for`), and the audit trail gets no entry. The check and the
+        write are atomic.
         """
 
     async def count_deliveries(
@@ -390,11 +416,18 @@ class Admission(Protocol):
         """
 
     async def revoke_keys(
-        self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
+        self,
+        application: str,
+        *,
+        sessions: Sequence[str] | None,
+        now: float,
+        delay: float = 0.0,
+        by: Action | None = None,
     ) -> int:
         """Revoke the keys to an application, all or those of some sessions; return their number.
 
-        With a `delay` they expire after that many seconds instead, unless they expire earlier.
+        With a `delay` they expire after that many seconds instead, unless they expire earlier. The
+        audit trail gets one entry, about the application.
         """
 
     async def keep(self, name: str, value: bytes, *, instead_of: bytes | None = None) -> bytes:
@@ -440,6 +473,8 @@ class Retention(Struct, frozen=True, kw_only=True):
     """Claims that first came earlier are forgotten."""
     portal_keys_before: float | None = None
     """Keys to one application that ended earlier, expired or revoked, are forgotten."""
+    audit_before: float | None = None
+    """Entries of the audit trail about earlier changes are forgotten."""
 
 
 class Upkeep(Protocol):

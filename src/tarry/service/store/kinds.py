@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt
+from tarry.service.model.audit import AuditEntry, AuditFilter
 from tarry.service.model.delivery import Delivery
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.event_type import EventType
@@ -191,6 +192,13 @@ class Tasks(Struct, Gettable[Task], Paged[Task], frozen=True):
     finished: bool | None = None
 
 
+class AuditTrail(Struct, Paged[AuditEntry], frozen=True):
+    """The audit trail of an environment, by id, including entries about what was deleted."""
+
+    environment: str
+    wanted: AuditFilter = AuditFilter()
+
+
 # --- Questions ----------------------------------------------------------------------------------
 
 
@@ -273,6 +281,7 @@ PagedKind: TypeAlias = (
     | AttemptsTo
     | AttemptsOf
     | Tasks
+    | AuditTrail
 )
 ChangeableKind: TypeAlias = Applications | Endpoints | EventTypes | Keys
 DeletableKind: TypeAlias = Applications | Endpoints | EventTypes

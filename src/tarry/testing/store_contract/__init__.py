@@ -39,6 +39,7 @@ TOPICS = (
     "sweep",
     "registry",
     "notices",
+    "audit",
     "claims",
     "concurrent",
 )
@@ -47,6 +48,7 @@ pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "s
 # ruff: noqa: E402  pytest must know the modules before they are imported
 from tarry.testing.store_contract.add import AddContract
 from tarry.testing.store_contract.attempts import AttemptsContract
+from tarry.testing.store_contract.audit import AuditContract
 from tarry.testing.store_contract.bulk import BulkContract
 from tarry.testing.store_contract.catalogue import CatalogueContract
 from tarry.testing.store_contract.claims import ClaimsContract
@@ -99,6 +101,7 @@ class StoreContract(
     SweepContract,
     RegistryContract,
     NoticesContract,
+    AuditContract,
     ClaimsContract,
     ConcurrentContract,
 ):

@@ -66,17 +66,18 @@ class AdmissionSteps(Machine):
             created_at=self.now,
             expires_at=None if lifetime is None else self.now + lifetime,
         )
-        self.ask(lambda side: side.store.create(key))
+        by = self.act()
+        self.ask(lambda side: side.store.create(key, by=by))
         self.api_keys.append(key)
 
     @step(which=picks, delay=offsets)
     def revoke_an_api_key(self, which: int, delay: float) -> None:
         """Revoke a key of the environment, now or later."""
         if self.api_keys:
-            key = self.pick_one(self.api_keys, which)
+            key, by = self.pick_one(self.api_keys, which), self.act()
             self.ask(
                 lambda side: side.store.change(
-                    Keys(ENVIRONMENT), key.id, lambda stored: stored.revoked(self.now, delay)
+                    Keys(ENVIRONMENT), key.id, lambda stored: stored.revoked(self.now, delay), by=by
                 )
             )
 
@@ -89,10 +90,10 @@ class AdmissionSteps(Machine):
         self, application_index: int, chosen: Sequence[str] | None, delay: float
     ) -> None:
         """Revoke the keys to an application, all or those of some sessions."""
-        application = self.pick_one(self.applications, application_index)
+        application, by = self.pick_one(self.applications, application_index), self.act()
         self.ask(
             lambda side: side.store.revoke_keys(
-                application.id, sessions=chosen, now=self.now, delay=delay
+                application.id, sessions=chosen, now=self.now, delay=delay, by=by
             )
         )
 

@@ -137,6 +137,7 @@ class DeliverSteps(PeopleSteps):
                 at=self.now,
                 known=learned if failures else None,
                 standing=standing,
+                by=self.act() if standing else None,
                 notices=(self._notice(endpoint),) if standing else (),
             )
             for endpoint in self.pick_some(self.endpoints, which)

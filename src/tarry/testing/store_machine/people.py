@@ -21,7 +21,7 @@ from tarry.testing.store_machine.step import step
 MOST_OF_EACH = 4
 """The most applications, and the most endpoints: with few of them, more happens to each."""
 
-SWEPT = ("payloads", "expired", "messages", "keys", "notices", "claims")
+SWEPT = ("payloads", "expired", "messages", "keys", "notices", "claims", "audit")
 """What a sweep may remove, as `Retention` names it."""
 
 picks = st.integers(0, 15)
@@ -79,7 +79,8 @@ class PeopleSteps(Machine):
             created_at=self.now,
             updated_at=self.now,
         )
-        self.ask(lambda side: side.store.put(application))
+        by = self.act()
+        self.ask(lambda side: side.store.put(application, by=by))
         stored = self.ask(lambda side: side.store.get(Applications(ENVIRONMENT), application.id))
         if stored is not None:
             self.applications.append(stored)
@@ -101,17 +102,18 @@ class PeopleSteps(Machine):
         changed = replace(
             stored, uid=uid, rate=rate, most_waiting=most_waiting, updated_at=self.now
         )
-        self.ask(lambda side: side.store.put(changed))
+        by = self.act()
+        self.ask(lambda side: side.store.put(changed, by=by))
         self.ask(lambda side: side.store.get(Applications(ENVIRONMENT), uid or changed.id))
 
     @step(which=picks, is_chosen=st.sampled_from([*[False] * 9, True]))
     def delete_an_application(self, which: int, *, is_chosen: bool) -> None:
         """Delete an application with its endpoints, in one of ten cases."""
         if is_chosen:
-            application = self.pick_one(self.applications, which)
+            application, by = self.pick_one(self.applications, which), self.act()
             self.ask(
                 lambda side: side.store.delete(
-                    Applications(application.environment), application.id, now=self.now
+                    Applications(application.environment), application.id, now=self.now, by=by
                 )
             )
 
@@ -146,7 +148,8 @@ class PeopleSteps(Machine):
             created_at=self.now,
             updated_at=self.now,
         )
-        saved = self.ask(lambda side: side.store.put(endpoint))
+        by = self.act()
+        saved = self.ask(lambda side: side.store.put(endpoint, by=by))
         if saved is not None:
             self.endpoints.append(saved)
 
@@ -155,17 +158,19 @@ class PeopleSteps(Machine):
         """Write an outdated copy of an endpoint with another standing, perhaps a deleted one."""
         old = self.pick_one(self.endpoints, which)
         changed = replace(old, uid=uid, standing=standing, updated_at=self.now)
-        self.ask(lambda side: side.store.put(side.to_store(changed)))
+        by = self.act()
+        self.ask(lambda side: side.store.put(side.to_store(changed), by=by))
 
     @step(which=picks, uid=names, standing=standings)
     def change_an_endpoint(self, which: int, uid: str | None, standing: Standing) -> None:
         """Change an endpoint's uid and standing, perhaps to deleted."""
-        old, at = self.pick_one(self.endpoints, which), self.now
+        old, at, by = self.pick_one(self.endpoints, which), self.now, self.act()
         self.ask(
             lambda side: side.store.change(
                 Endpoints(old.application),
                 old.id,
                 lambda now: replace(now, uid=uid, standing=standing, updated_at=at),
+                by=by,
             )
         )
 
@@ -173,8 +178,8 @@ class PeopleSteps(Machine):
     def delete_an_endpoint(self, which: int) -> None:
         """Delete an endpoint, if it still exists."""
         deleted = self.pick_one(self.endpoints, which)
-        kind = Endpoints(deleted.application)
-        self.ask(lambda side: side.store.delete(kind, deleted.id, now=self.now))
+        kind, by = Endpoints(deleted.application), self.act()
+        self.ask(lambda side: side.store.delete(kind, deleted.id, now=self.now, by=by))
 
     @step(often=4, new=batches)
     def add_messages(self, new: Sequence[Draft]) -> None:
@@ -213,22 +218,26 @@ class PeopleSteps(Machine):
     def expunge_a_message(self, application_index: int, which: int) -> None:
         """Erase a message's payload, if the message belongs to the application."""
         application, message = self._message(application_index, which)
-        self.ask(lambda side: side.store.expunge(Messages(application), message))
+        by = self.act()
+        self.ask(lambda side: side.store.expunge(Messages(application), message, by=by))
         self.ask(lambda side: side.store.get(Messages(application), message))
 
     @step(application_index=picks, which=picks)
     def cancel_a_message(self, application_index: int, which: int) -> None:
         """End a message's live deliveries, if the message belongs to the application."""
         application, message = self._message(application_index, which)
-        self.ask(lambda side: side.store.cancel(application, message, now=self.now))
+        by = self.act()
+        self.ask(lambda side: side.store.cancel(application, message, now=self.now, by=by))
 
     @step(which=picks, endpoint_index=picks)
     def resend_a_message(self, which: int, endpoint_index: int) -> None:
         """Request one more attempt, if the message belongs to the endpoint's application."""
         endpoint = self.pick_one(self.endpoints, endpoint_index)
         _, message = self._message(0, which)
-        resend = self.id("resend_")
-        self.ask(lambda side: side.store.resend(side.to_store(endpoint), message, resend=resend))
+        resend, by = self.id("resend_"), self.act()
+        self.ask(
+            lambda side: side.store.resend(side.to_store(endpoint), message, resend=resend, by=by)
+        )
 
     @step(
         which=picks,
@@ -261,7 +270,8 @@ class PeopleSteps(Machine):
             wanted=replay_filter if work is Work.BULK_REPLAY else None,
             created_at=self.now,
         )
-        self.ask(lambda side: side.store.add_task(side.to_store(task)))
+        by = self.act()
+        self.ask(lambda side: side.store.add_task(side.to_store(task), by=by))
         self.tasks.append(task)
 
     @step(ages=st.fixed_dictionaries(dict.fromkeys(SWEPT, st.none() | offsets)))

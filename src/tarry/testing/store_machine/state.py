@@ -9,10 +9,11 @@ from msgspec import Struct
 
 from tarry.errors import ServiceError
 from tarry.service.model.application import Application
+from tarry.service.model.audit import Action, ActorKind, AuditFilter
 from tarry.service.model.claim import Claim
 from tarry.service.model.delivery import LIVE, State
 from tarry.service.model.endpoint import Endpoint
-from tarry.service.model.ids import make
+from tarry.service.model.ids import CHANCE, make
 from tarry.service.model.key import Key
 from tarry.service.model.lane import Due, Lease
 from tarry.service.model.listing import AttemptFilter, Cut, DeliveryFilter, MessageFilter
@@ -26,6 +27,7 @@ from tarry.service.store.kinds import (
     Applications,
     AttemptsOf,
     AttemptsTo,
+    AuditTrail,
     DeliveriesTo,
     Endpoints,
     Environments,
@@ -82,7 +84,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.now = NOON
         self.lease_time = 0.0
-        self.ids_created = 0
+        self.ids_created = self.actions = 0
         self.opened = self.open()
         model = MemoryStore(lambda: self.lease_time)
         self.sides = Sides(model, self.opened.store, self.opened.run)
@@ -104,6 +106,18 @@ class Machine(RuleBasedStateMachine):
         """Return an id that is the same whenever the same steps are done."""
         self.ids_created += 1
         return make(prefix, now=NOON + (self.ids_created + 0.5) / 1000, entropy=bytes(19))
+
+    def act(self) -> Action:
+        """Return an action of somebody, which is the same whenever the same steps are done."""
+        self.actions += 1
+        return Action(
+            environment=ENVIRONMENT,
+            at=self.now,
+            actor=ActorKind.KEY,
+            key=f"key_{self.actions % 3}",
+            operation="step",
+            chance=self.actions.to_bytes(CHANCE),
+        )
 
     def pick_one(self, things: Sequence[Thing], pick: int) -> Thing:
         """Return the thing at this position, counted around the list."""
@@ -136,6 +150,11 @@ async def _read_environment(side: Side) -> list[object]:
         (await store.page(Applications(ENVIRONMENT), ALL)).entries,
         (await store.page(Tasks(ENVIRONMENT), NEWEST)).entries,
         (await store.page(Keys(ENVIRONMENT), ALL)).entries,
+        [
+            await store.page(AuditTrail(ENVIRONMENT, audit_filter), cut)
+            for cut in CUTS
+            for audit_filter in (AuditFilter(), AuditFilter(actor="key_1"))
+        ],
         await store.read(Notices(limit=HIGH_LIMIT)),
         await store.read(SealedEndpoints(limit=HIGH_LIMIT)),
         sorted(map(Lane, await store.awake(ALL_SHARDS))),

@@ -47,6 +47,9 @@ def test_an_operation_is_what_its_handler_says() -> None:
         None,
     )
     assert created.idempotent
+    assert created.audited
+    assert removed.audited
+    assert not taken.audited, "it accepts messages"
     assert (removed.name, removed.answer, removed.status) == ("v1.thing.remove", None, 204)
     assert not removed.idempotent
     assert (taken.body, taken.raw, taken.status) == (list[Thing], True, 200)

@@ -73,3 +73,35 @@ def test_a_public_url_that_cannot_be_used_is_refused(url: str) -> None:
 def test_a_proxy_that_is_no_network_is_refused(network: str) -> None:
     with pytest.raises(SettingsError, match=r"trusted-proxy.*10\.0\.0\.0/24"):
         PublicAddress.of(proxies=[network])
+
+
+def client_of(address: PublicAddress, peer: str, forwarded: str | None = None) -> str:
+    headers = {} if forwarded is None else {b"x-forwarded-for": forwarded.encode("latin-1")}
+    return address.client(headers, peer)
+
+
+@pytest.mark.parametrize("forwarded", [None, "", "198.51.100.1", "evil, 10.0.0.7"])
+def test_nobody_but_a_trusted_proxy_says_whom_a_request_comes_from(forwarded: str | None) -> None:
+    assert client_of(TRUSTING, STRANGER, forwarded) == STRANGER
+    assert client_of(PublicAddress(), PROXY, forwarded) == PROXY
+    assert client_of(TRUSTING, "", forwarded) == ""
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "client"),
+    [
+        (None, PROXY),
+        ("203.0.113.9", "203.0.113.9"),
+        ("198.51.100.1, 203.0.113.9", "203.0.113.9"),  # a stranger said the first
+        ("198.51.100.1, 203.0.113.9, 10.0.0.8", "203.0.113.9"),  # two proxies of ours
+        ("10.0.0.9,10.0.0.8", "10.0.0.9"),
+        ("evil, 10.0.0.8", "10.0.0.8"),
+        ("203.0.113.9, <script>", PROXY),
+        ("203.0.113.9:1234", PROXY),
+        ("::ffff:203.0.113.9", "203.0.113.9"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("fe80::1%<script>", "fe80::1"),
+    ],
+)
+def test_a_trusted_proxy_says_whom_a_request_comes_from(forwarded: str | None, client: str) -> None:
+    assert client_of(TRUSTING, PROXY, forwarded) == client

@@ -20,11 +20,13 @@ from tarry.service.dispatch.limits.gate import RULE, Gate, read_pace
 from tarry.service.dispatch.origins.evidence import SEVERAL
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.model.attempt import Resent, Settlement, Trigger
+from tarry.service.model.audit import ActorKind, AuditFilter, FieldChange
 from tarry.service.model.delivery import ENDED, Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Due, Stream
+from tarry.service.model.listing import Cut
 from tarry.service.model.settings import Limits
-from tarry.service.store.kinds import AllAttemptsOf, AllDeliveriesOf, Lanes, Notices
+from tarry.service.store.kinds import AllAttemptsOf, AllDeliveriesOf, AuditTrail, Lanes, Notices
 from tarry.service.store.memory.store import MemoryStore
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.samples import NOON, a_due, delivered, failed, postponed, put_back
@@ -206,6 +208,11 @@ async def test_an_endpoint_that_is_gone_is_disabled_and_its_owner_is_told_why() 
         assert row.endpoint.standing is Standing.DISABLED
         (notice,) = await service.store.read(Notices())
         assert (notice.kind, notice.facts["why"]) == ("endpoint.disabled", "the receiver said so")
+        wanted = AuditFilter(actor=ActorKind.TARRY)
+        trail = AuditTrail(row.application.environment, wanted)
+        (entry,) = (await service.store.page(trail, Cut())).entries
+        assert (entry.operation, entry.target) == ("endpoint.disabled", endpoint.id)
+        assert entry.changes == (FieldChange("standing", "enabled", "disabled"),)
 
 
 @virtually

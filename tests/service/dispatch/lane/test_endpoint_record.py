@@ -29,6 +29,7 @@ from tarry.testing.samples import (
     NOON,
     a_due,
     a_notice,
+    an_action,
     an_application,
     an_attempt,
     an_endpoint,
@@ -295,11 +296,19 @@ def test_a_change_of_an_earlier_lease_is_not_written_under_a_later_one() -> None
 
 
 def test_what_the_later_change_does_not_say_the_earlier_one_still_does() -> None:
-    old = Change(lane=7, epoch=3, at=1.0, known=Known(failures=1), standing=Standing.PARKED)
+    old = Change(
+        lane=7,
+        epoch=3,
+        at=1.0,
+        known=Known(failures=1),
+        standing=Standing.PARKED,
+        by=an_action(),
+    )
     new = Change(lane=7, epoch=3, at=2.0)
     assert joined(old, new) == replace(old, at=2.0)
-    later = replace(new, standing=Standing.PAUSED)
+    later = replace(new, standing=Standing.PAUSED, by=an_action())
     assert joined(old, later).standing is Standing.PAUSED
+    assert joined(old, later).by == later.by
 
 
 def test_an_endpoint_fails_since_the_first_failure_after_a_success() -> None:

@@ -35,8 +35,18 @@ def test_what_is_kept_for_ever_is_never_swept() -> None:
 
 
 def test_each_kind_of_record_has_its_own_time() -> None:
-    kept = Kept(tasks=1.0, refused=2.0, claims=3.0, portal_keys=4.0, messages=5.0, notices=6.0)
+    kept = Kept(
+        tasks=1.0,
+        refused=2.0,
+        claims=3.0,
+        portal_keys=4.0,
+        messages=5.0,
+        notices=6.0,
+        audit=7.0,
+    )
     swept = kept.at(NOON)
+    assert swept.audit_before == NOON - 7
+    assert Kept().at(NOON).audit_before == NOON - 365 * DAY
     assert (swept.tasks_before, swept.refused_before) == (NOON - 1, NOON - 2)
     assert (swept.claims_before, swept.portal_keys_before) == (NOON - 3, NOON - 4)
     assert (swept.messages_before, swept.notices_before) == (NOON - 5, NOON - 6)

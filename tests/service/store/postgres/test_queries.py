@@ -41,6 +41,9 @@ INSERT INTO tarry.attempt (lane, id, message, number, at, took, url, status, det
 SELECT 1, 'atmpt_' || lpad(place::text, 27, '0'), 'msg_' || lpad(place::text, 27, '0'), 1, place, 1,
        '', 200, '', '', 'scheduled', true, '', 0, 0, ''
   FROM generate_series(1, {many}) AS place;
+INSERT INTO tarry.audit (id, environment, at, actor, operation, target_kind, target, changes)
+SELECT 'audit_' || lpad(place::text, 27, '0'), 'org_' || place % 100, place, 'key', '', '', '', '[]'
+  FROM generate_series(1, {many}) AS place;
 """).format(many=MANY)
 BEFORE = sql.SQL("""
 INSERT INTO tarry.delivery (lane, seq, message, state, reason, accepted_at)
@@ -69,6 +72,9 @@ ASKED: dict[LiteralString, tuple[object, ...]] = {
     "settle": (*SETTLED, *([None] * 10 for _ in range(3)), [1]),
     "settle_hold": ([1] * 10, SEQS),
     "read_deliveries": (SOME[0],),
+    "page_audit": ("org_1", "", "~", 10, None, None, None, None),
+    "page_audit_found": ([f"audit_{number:027}" for number in range(1, 11)],),
+    "sweep_audit": (10.0, 10),
 }
 """Queries that find few of many rows, with their arguments."""
 

@@ -71,6 +71,11 @@ class Operation(Struct, frozen=True, kw_only=True):
         """
         return self.method == "POST" and not self.raw and not self.secret
 
+    @property
+    def audited(self) -> bool:
+        """Whether what it changes goes into the audit trail. Raw operations accept messages."""
+        return self.method != "GET" and not self.raw
+
 
 class Group:
     """The operations on one kind of object; `@group.get("/path", needs=...)` declares one.

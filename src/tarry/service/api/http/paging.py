@@ -20,6 +20,7 @@ EndpointMark = Annotated[str, Meta(pattern=r"^-?ep_[a-zA-Z0-9]{27}\Z")]
 MessageMark = Annotated[str, Meta(pattern=r"^-?msg_[a-zA-Z0-9]{27}\Z")]
 AttemptMark = Annotated[str, Meta(pattern=r"^-?atmpt_[a-zA-Z0-9]{27}\Z")]
 TaskMark = Annotated[str, Meta(pattern=r"^-?qtask_[a-zA-Z0-9]{27}\Z")]
+AuditMark = Annotated[str, Meta(pattern=r"^-?audit_[a-zA-Z0-9]{27}\Z")]
 KeyMark = Annotated[str, Meta(pattern=r"^-?key_[a-zA-Z0-9]{27}\Z")]
 
 T = TypeVar("T")

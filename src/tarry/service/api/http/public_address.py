@@ -1,4 +1,4 @@
-"""The address under which clients reach this server, for links in responses."""
+"""The address under which clients reach this server, for links in responses, and their own."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -41,17 +41,38 @@ class PublicAddress(Struct, frozen=True, kw_only=True):
                 scheme = "https"
         return f"{scheme}://{host}" if host else ""
 
+    def client(self, headers: Mapping[bytes, bytes], peer: str) -> str:
+        """Return the address that a request comes from: `peer`, or what trusted proxies say.
+
+        Each proxy adds the address of its own client at the end of `X-Forwarded-For`. So it is read
+        from the end, and only as far as trusted proxies wrote it.
+        """
+        client = peer
+        forwarded = headers.get(b"x-forwarded-for", b"").decode("latin-1").split(",")
+        while forwarded and self._is_from_proxy(client):
+            before = _address(forwarded.pop().strip())
+            if before is None:
+                break
+            client = str(before)
+        return client
+
     def _is_from_proxy(self, peer: str) -> bool:
         """Return whether the connection comes from a trusted proxy."""
         if not self.proxies:
             return False
-        try:
-            address: IPv4Address | IPv6Address = ip_address(peer)
-        except ValueError:  # not TCP
-            return False
-        if isinstance(address, IPv6Address):
-            address = address.ipv4_mapped or address
-        return any(address in network for network in self.proxies)
+        address = _address(peer)
+        return address is not None and any(address in network for network in self.proxies)
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    """Return an address without its zone; None for anything else, such as a peer without TCP."""
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address):
+        return address.ipv4_mapped or address
+    return address
 
 
 def _last_value(value: bytes | None) -> str:

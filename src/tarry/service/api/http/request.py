@@ -50,6 +50,11 @@ class Request(Struct, frozen=True, kw_only=True):
         """The URL of this server as the client sees it, also behind a proxy; empty if unknown."""
         return self.public_address.base(self.scheme, self.headers, self.peer)
 
+    @property
+    def client(self) -> str:
+        """The address of the client, also behind a proxy; empty if it is not TCP."""
+        return self.public_address.client(self.headers, self.peer)
+
 
 def check_head(headers: Sequence[tuple[bytes, bytes]], http_version: str) -> None:
     """Raise BadRequest if a request has no `Host`, or two of a header that decides who asks whom.

@@ -153,6 +153,7 @@ def joined(old: Change | None, new: Change) -> Change:
         new,
         known=new.known or old.known,
         standing=new.standing or old.standing,
+        by=new.by or old.by,
         notices=(*old.notices, *new.notices),
     )
 

@@ -67,8 +67,8 @@ class Lane:
 
     __slots__ = (
         *("_driver", "_refused", "_stopped_at", "allowance", "backlog", "blame", "config"),
-        *("context", "endpoint", "gates", "has_left", "held", "number", "record", "tenant"),
-        *("tenant_rate", "unsettled", "version", "wake_at", "work"),
+        *("context", "endpoint", "environment", "gates", "has_left", "held", "number", "record"),
+        *("tenant", "tenant_rate", "unsettled", "version", "wake_at", "work"),
     )
 
     def __init__(  # noqa: PLR0913  the parts that a lane connects
@@ -87,6 +87,7 @@ class Lane:
         self.context, self.work, self.held, self.tenant_rate = context, work, held, tenant_rate
         self._driver = driver
         self.number, self.tenant = row.lane, intern(row.endpoint.application)
+        self.environment = intern(row.application.environment)
         self.version = row.version
         self.unsettled = self._refused = 0
         self._stopped_at = -1
@@ -369,4 +370,7 @@ class Lane:
             self.endpoint = with_standing(self.endpoint, change)
             if change.standing is not None:
                 self._stopped_at = self.version
+                operation = f"endpoint.{change.standing}"
+                by = self.context.action(self.environment, operation, change.at)
+                change = replace(change, by=by)
             self.work.change(self, change)

@@ -28,6 +28,7 @@ class Kept(Struct, frozen=True, kw_only=True):
     refused: float | None = 90 * DAY
     claims: float | None = DAY / 2
     portal_keys: float | None = 7 * DAY
+    audit: float | None = 365 * DAY
 
     def at(self, now: float) -> Retention:
         """Return what may be deleted now."""
@@ -45,6 +46,7 @@ class Kept(Struct, frozen=True, kw_only=True):
             refused_before=before(self.refused),
             claims_before=before(self.claims),
             portal_keys_before=before(self.portal_keys),
+            audit_before=before(self.audit),
         )
 
 

@@ -7,6 +7,13 @@ from msgspec.structs import replace
 
 from tarry.errors import Conflict, NotFound, TooManyEndpoints
 from tarry.service.model.application import Application
+from tarry.service.model.audit import (
+    Action,
+    application_target,
+    changed,
+    environment_target,
+    target_of,
+)
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow, Noting
 from tarry.service.model.task import Task, discarding
@@ -29,19 +36,25 @@ class MemoryCatalogue(RecordsByKind):
     async def _create_environment(self, environment: Environment) -> None:
         self._data.environments.setdefault(environment.id, environment.policy)
 
-    async def _put_environment(self, environment: Environment) -> None:
+    async def _put_environment(self, environment: Environment, *, by: Action | None = None) -> None:
         """Create or replace an environment, and wake the lanes of its applications."""
         self._data.environments[environment.id] = environment.policy
         for application in self._applications(environment.id):
             for lane in self._data.lanes_of[application.id]:
                 if not lane.resting:
                     self._data.wake(lane)
+        self._data.write_entry(by, environment_target(environment.id))
 
     async def _environment(self, known_as: str) -> Environment:
         return Environment(known_as, self._data.environments.get(known_as))
 
-    async def _put_application(self, application: Application) -> None:
+    async def _put_application(self, application: Application, *, by: Action | None = None) -> None:
         """Create or replace an application."""
+        self._save_application(application)
+        self._data.write_entry(by, changed(application))
+
+    def _save_application(self, application: Application) -> None:
+        """Save an application and wake its lanes."""
         _check_uid("application", application, self._applications(application.environment))
         if application.id in self._data.hidden:
             raise NotFound("application", application.id)
@@ -51,32 +64,45 @@ class MemoryCatalogue(RecordsByKind):
             self._data.wake(lane)
 
     async def _change_application(
-        self, environment: str, application: str, change: Callable[[Application], Application]
+        self,
+        environment: str,
+        application: str,
+        change: Callable[[Application], Application],
+        *,
+        by: Action | None = None,
     ) -> Application:
         """Apply `change` to the stored application."""
-        changed = change(self._application_in(environment, application))
-        await self._put_application(changed)
-        return changed
+        stored = self._application_in(environment, application)
+        saved = change(stored)
+        self._save_application(saved)
+        self._data.write_entry(by, changed(saved, stored))
+        return saved
 
     async def _application(self, environment: str, known_as: str) -> Application:
         """Return the application with this id or uid."""
         return _find("application", known_as, self._applications(environment))
 
     async def _put_endpoint(
-        self, endpoint: Endpoint, *, noting: Noting | None = None, most: int | None = None
+        self,
+        endpoint: Endpoint,
+        *,
+        by: Action | None = None,
+        noting: Noting | None = None,
+        most: int | None = None,
     ) -> Endpoint:
         """Create or replace an endpoint; a new endpoint gets a lane."""
         self._data.application(endpoint.application)
         lane = self._data.lane_of(endpoint.id)
         if lane is not None:
             return await self._change_endpoint(
-                lane.endpoint.application, endpoint.id, lambda _: endpoint, noting=noting
+                lane.endpoint.application, endpoint.id, lambda _: endpoint, by=by, noting=noting
             )
         if most is not None and len(self._endpoints(endpoint.application)) >= most:
             raise TooManyEndpoints(endpoint.application, most)
         new = replace(endpoint, lane=len(self._data.lanes) + 1)
         self._check_endpoint(new)
         self._save_notices(noting, None, new)
+        self._data.write_entry(by, changed(new))
         return self._save_endpoint(self._new_lane(new))
 
     async def _change_endpoint(
@@ -85,20 +111,28 @@ class MemoryCatalogue(RecordsByKind):
         endpoint: str,
         change: Callable[[Endpoint], Endpoint],
         *,
+        by: Action | None = None,
         noting: Noting | None = None,
     ) -> Endpoint:
         """Apply `change` to the stored endpoint."""
         lane = self._data.lane_of(endpoint)
         if lane is None or lane.endpoint.application != application or lane.deleted:
             raise NotFound("endpoint", endpoint)
-        changed = change(lane.endpoint).following(lane.endpoint)
-        self._check_endpoint(changed)
-        self._save_notices(noting, lane.endpoint, changed)
-        lane.endpoint = changed
+        saved = change(lane.endpoint).following(lane.endpoint)
+        self._check_endpoint(saved)
+        self._save_notices(noting, lane.endpoint, saved)
+        self._data.write_entry(by, changed(saved, lane.endpoint))
+        lane.endpoint = saved
         return self._save_endpoint(lane)
 
     async def _delete_endpoint(
-        self, application: str, endpoint: str, *, now: float, noting: Noting | None = None
+        self,
+        application: str,
+        endpoint: str,
+        *,
+        now: float,
+        by: Action | None = None,
+        noting: Noting | None = None,
     ) -> Task:
         """Mark an endpoint DELETED; return the task that discards its deliveries."""
         deleted = await self._change_endpoint(
@@ -107,6 +141,7 @@ class MemoryCatalogue(RecordsByKind):
             lambda stored: stored.stand(Standing.DELETED, now),
             noting=noting,
         )
+        self._data.write_entry(by, target_of(deleted))
         return self._discarding(deleted)
 
     async def _endpoint(self, application: str, known_as: str) -> Endpoint:
@@ -121,11 +156,12 @@ class MemoryCatalogue(RecordsByKind):
         return self._data.row(lane)
 
     async def _delete_application(
-        self, environment: str, application: str, *, now: float
+        self, environment: str, application: str, *, now: float, by: Action | None = None
     ) -> list[Task]:
         """Hide an application and delete its endpoints; return tasks that discard deliveries."""
         self._application_in(environment, application)
         self._data.hidden.add(application)
+        self._data.write_entry(by, application_target(application))
         endpoints = sorted(self._endpoints(application), key=_id)
         return [
             await self._delete_endpoint(application, endpoint.id, now=now) for endpoint in endpoints

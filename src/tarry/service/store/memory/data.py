@@ -9,6 +9,7 @@ from msgspec import Struct
 from tarry.errors import NotFound
 from tarry.service.model.application import SHARDS, Application, shard_of
 from tarry.service.model.attempt import Attempt
+from tarry.service.model.audit import Action, AuditEntry, Target
 from tarry.service.model.claim import Claim
 from tarry.service.model.delivery import LIVE, Delivery
 from tarry.service.model.endpoint import Endpoint
@@ -54,6 +55,7 @@ class Data:
         self.attempts = defaultdict(list)
         self.notices: dict[str, Notice] = {}
         self.sent: set[str] = set()
+        self.audit: dict[str, AuditEntry] = {}
         self.event_types, self.api_keys, self.claims = {}, {}, {}
         self.kept: dict[str, bytes] = {}
         self.tasks = {}
@@ -63,6 +65,12 @@ class Data:
         self.workers: dict[str, float] = {}
         self.woken: set[int] = set()
         self.nudges = []
+
+    def write_entry(self, by: Action | None, target: Target) -> None:
+        """Write an entry into the audit trail, unless nobody acts or the entry is there already."""
+        if by is not None:
+            entry = by.entry(target)
+            self.audit.setdefault(entry.id, entry)
 
     def application(self, application: str) -> Application:
         """Return an application that is not hidden; NotFound otherwise."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from tarry.errors import NotFound
 from tarry.service.model.attempt import Attempt
+from tarry.service.model.audit import Action, message_target, resend_target
 from tarry.service.model.delivery import LIVE, Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Notice
@@ -76,7 +77,9 @@ class MemoryHistory(RecordsByKind):
         )
         return sorted(notices, key=lambda notice: notice.id)[: query.limit]
 
-    async def cancel(self, application: str, message: str, *, now: float) -> int:
+    async def cancel(
+        self, application: str, message: str, *, now: float, by: Action | None = None
+    ) -> int:
         """End a message's live deliveries as CANCELLED; return their number."""
         self._data.message(application, message)
         cancelled = 0
@@ -85,15 +88,19 @@ class MemoryHistory(RecordsByKind):
                 lane.put(ended(delivery, State.CANCELLED, Reason.CANCELLED, now))
                 self._data.wake(lane)
                 cancelled += 1
+        self._data.write_entry(by, message_target(application, message))
         return cancelled
 
-    async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
+    async def resend(
+        self, endpoint: Endpoint, message: str, *, resend: str, by: Action | None = None
+    ) -> None:
         """Request one more attempt before all other deliveries."""
         lane = self._data.lanes.get(endpoint.lane)
         if lane is None or lane.deleted or lane.endpoint.id != endpoint.id:
             raise NotFound("endpoint", endpoint.id)
         self._data.message(endpoint.application, message)
         lane.resends[resend] = message
+        self._data.write_entry(by, resend_target(endpoint, message))
         self._data.wake(lane)
 
 

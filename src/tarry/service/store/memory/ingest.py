@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from tarry.errors import BacklogFull, Conflict, NotFound
 from tarry.service.model.application import Application
+from tarry.service.model.audit import Action, message_target
 from tarry.service.model.delivery import LIVE, Delivery, Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.message import Accepted, Message, NewMessage
@@ -26,10 +27,13 @@ class MemoryIngest(RecordsByKind):
         """Accept messages; return one result for each."""
         return [self._add(new) for new in messages]
 
-    async def _expunge_message(self, application: str, message: str) -> None:
+    async def _expunge_message(
+        self, application: str, message: str, *, by: Action | None = None
+    ) -> None:
         """Delete a message's payload."""
         stored = self._data.message(application, message)
         self._data.messages[message] = replace(stored, payload=None)
+        self._data.write_entry(by, message_target(application, message))
 
     def _add(self, new: NewMessage) -> Result:
         """Accept a message, or return the error or the earlier answer to its key."""

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tarry.errors import NotFound
 from tarry.service.model.application import Application
 from tarry.service.model.attempt import EXPUNGED, Attempt
+from tarry.service.model.audit import Action, AuditEntry, AuditFilter, attempt_target
 from tarry.service.model.delivery import Delivery, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.ids import ATTEMPT, MESSAGE
@@ -117,11 +118,15 @@ class MemoryListing(RecordsByKind):
                 return stored, self._data.lanes[stored.lane].endpoint
         raise NotFound("attempt", attempt)
 
-    async def _expunge_attempt(self, message: str, attempt: str) -> None:
+    async def _expunge_attempt(
+        self, message: str, attempt: str, *, by: Action | None = None
+    ) -> None:
         """Replace the stored response of an attempt by EXPUNGED."""
         stored, _ = await self._attempt(message, attempt)
         attempts = self._data.attempts[message]
         attempts[attempts.index(stored)] = replace(stored, body=EXPUNGED)
+        application = self._data.messages[message].application
+        self._data.write_entry(by, attempt_target(application, attempt))
 
     async def _page_tasks(self, kind: Tasks, cut: Cut) -> Found[Task]:
         """Return an environment's tasks, by id."""
@@ -133,6 +138,19 @@ class MemoryListing(RecordsByKind):
             and kind.finished in (None, task.finished_at is not None)
         )
         return _page(tasks, lambda task: task.id, cut)
+
+    async def _page_audit(
+        self, environment: str, cut: Cut, audit_filter: AuditFilter
+    ) -> Found[AuditEntry]:
+        """Return an environment's audit trail."""
+        low, high = cut.between(*audit_filter.span)
+        entries = (
+            entry
+            for entry in self._data.audit.values()
+            if entry.environment == environment and low < entry.id < high
+        )
+        ordered = sorted(entries, key=lambda entry: entry.id, reverse=not cut.upwards)
+        return _search(ordered, audit_filter.fits, lambda entry: entry.id, cut)
 
     async def count_deliveries(
         self, endpoint: Endpoint, *, since: float, until: float

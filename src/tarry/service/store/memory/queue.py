@@ -7,6 +7,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from tarry.service.model.attempt import Attempt, Resent, Settlement
+from tarry.service.model.audit import changed
 from tarry.service.model.delivery import ENDED, Delivery, Reason, State
 from tarry.service.model.lane import Change, Due, Fetched, LaneRow, Lease, Stream, Want
 from tarry.service.model.text import mend
@@ -193,7 +194,8 @@ class MemoryQueue:
             lane.known = change.known
         if change.standing is not None and not lane.deleted:
             lane.version += 1
-            lane.endpoint = lane.endpoint.stand(change.standing, change.at)
+            stored, lane.endpoint = lane.endpoint, lane.endpoint.stand(change.standing, change.at)
+            self._data.write_entry(change.by, changed(lane.endpoint, stored))
         for notice in change.notices:
             self._data.notices[notice.id] = notice
 

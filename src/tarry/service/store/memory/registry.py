@@ -6,6 +6,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from tarry.errors import Conflict, NotFound
+from tarry.service.model.audit import Action, changed, event_type_target, revoked_target
 from tarry.service.model.claim import Claim, ClaimEnd
 from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Key
@@ -20,26 +21,36 @@ class MemoryRegistry(RecordsByKind):
 
     _data: Data
 
-    async def _create_event_type(self, event_type: EventType) -> None:
+    async def _create_event_type(self, event_type: EventType, *, by: Action | None = None) -> None:
         """Add an event type that does not exist yet."""
         name = (event_type.environment, event_type.name)
         if name in self._data.event_types:
             raise Conflict("event type", event_type.name)
         self._data.event_types[name] = event_type
+        self._data.write_entry(by, changed(event_type))
 
     async def _change_event_type(
-        self, environment: str, name: str, change: Callable[[EventType], EventType]
+        self,
+        environment: str,
+        name: str,
+        change: Callable[[EventType], EventType],
+        *,
+        by: Action | None = None,
     ) -> EventType:
         """Apply `change` to the stored event type."""
-        changed = change(await self._event_type(environment, name))
-        saved = replace(changed, environment=environment, name=name)
+        stored = await self._event_type(environment, name)
+        saved = replace(change(stored), environment=environment, name=name)
         self._data.event_types[environment, name] = saved
+        self._data.write_entry(by, changed(saved, stored))
         return saved
 
-    async def _delete_event_type(self, environment: str, name: str) -> None:
+    async def _delete_event_type(
+        self, environment: str, name: str, *, by: Action | None = None
+    ) -> None:
         """Delete an event type."""
         await self._event_type(environment, name)
         del self._data.event_types[environment, name]
+        self._data.write_entry(by, event_type_target(name))
 
     async def _event_type(self, environment: str, name: str) -> EventType:
         """Return the event type of this name."""
@@ -59,12 +70,13 @@ class MemoryRegistry(RecordsByKind):
         names = _names_from_mark(event_types, cut)
         return page_of_event_types([event_types[name] for name in names], cut)
 
-    async def _create_key(self, key: Key) -> None:
+    async def _create_key(self, key: Key, *, by: Action | None = None) -> None:
         """Add a new key."""
         keys = self._data.api_keys
         if key.id in keys or any(key.hash == other.hash for other in keys.values()):
             raise Conflict("key", key.id)
         keys[key.id] = key
+        self._data.write_entry(by, changed(key))
 
     async def key(self, hashed: bytes) -> Key:
         """Return the key with this hash."""
@@ -73,18 +85,32 @@ class MemoryRegistry(RecordsByKind):
                 return key
         raise NotFound("key", "...")
 
-    async def _change_key(self, environment: str, key: str, change: Callable[[Key], Key]) -> Key:
+    async def _change_key(
+        self,
+        environment: str,
+        key: str,
+        change: Callable[[Key], Key],
+        *,
+        by: Action | None = None,
+    ) -> Key:
         """Apply `change` to a stored key; only its expiry and revocation are saved."""
         stored = self._data.api_keys.get(key)
         if stored is None or stored.environment != environment:
             raise NotFound("key", key)
-        changed = change(stored)
-        saved = replace(stored, expires_at=changed.expires_at, revoked_at=changed.revoked_at)
+        new = change(stored)
+        saved = replace(stored, expires_at=new.expires_at, revoked_at=new.revoked_at)
         self._data.api_keys[key] = saved
+        self._data.write_entry(by, changed(saved, stored))
         return saved
 
     async def revoke_keys(
-        self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
+        self,
+        application: str,
+        *,
+        sessions: Sequence[str] | None,
+        now: float,
+        delay: float = 0.0,
+        by: Action | None = None,
     ) -> int:
         """Revoke the keys to an application; return their number."""
         keys = [
@@ -96,6 +122,7 @@ class MemoryRegistry(RecordsByKind):
         ]
         for key in keys:
             self._data.api_keys[key.id] = key.revoked(now, delay)
+        self._data.write_entry(by, revoked_target(application, len(keys)))
         return len(keys)
 
     async def _page_keys(self, environment: str, cut: Cut) -> Found[Key]:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from tarry.errors import NotFound
 from tarry.service.model.application import shard_of
+from tarry.service.model.audit import Action, task_target
 from tarry.service.model.delivery import LIVE, STUCK, Delivery, Reason, State
 from tarry.service.model.lane import Lease
 from tarry.service.model.message import Message
@@ -38,7 +39,9 @@ class MemoryTasks(RecordsByKind):
 
     _data: Data
 
-    async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
+    async def add_task(
+        self, task: Task, *, most_pending: int | None = None, by: Action | None = None
+    ) -> Task:
         """Save a task and wake its lane; return the task."""
         result = task
         if most_pending is not None:
@@ -48,6 +51,7 @@ class MemoryTasks(RecordsByKind):
             self._data.wake(self._data.lanes[task.lane])
         if result is task:
             self._data.tasks[task.id] = task
+            self._data.write_entry(by, task_target(task))
         return result
 
     async def _task(self, environment: str, task: str) -> Task:

@@ -28,6 +28,7 @@ class MemoryUpkeep:
         swept += self._forget_tasks(retention.tasks_before, limit)
         swept += self._forget_claims(retention.claims_before, limit)
         swept += self._forget_portal_keys(retention.portal_keys_before, limit)
+        swept += self._forget_entries(retention.audit_before, limit)
         return swept + self._forget_notices(retention.notices_before, limit)
 
     async def backup(self, target: Path) -> None:
@@ -120,6 +121,15 @@ class MemoryUpkeep:
         removed = list(islice(old, limit))
         for claimed_key in removed:
             del claims[claimed_key]
+        return len(removed)
+
+    def _forget_entries(self, before: float | None, limit: int) -> int:
+        """Remove old entries of the audit trail, `limit` at most; return how many."""
+        entries = self._data.audit
+        old = (entry.id for entry in entries.values() if before is not None and entry.at < before)
+        removed = list(islice(old, limit))
+        for entry in removed:
+            del entries[entry]
         return len(removed)
 
     def _forget_portal_keys(self, before: float | None, limit: int) -> int:

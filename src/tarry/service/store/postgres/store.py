@@ -5,6 +5,7 @@ from typing import Self
 
 from tarry.errors import NotFound
 from tarry.service.failpoints import hit
+from tarry.service.model.audit import Action, message_target
 from tarry.service.model.message import NewMessage
 from tarry.service.store.migrate import log_update
 from tarry.service.store.old_rows import OldRows
@@ -12,6 +13,7 @@ from tarry.service.store.postgres.catalogue.catalogue import PostgresCatalogue
 from tarry.service.store.postgres.catalogue.registry import PostgresRegistry
 from tarry.service.store.postgres.database import address
 from tarry.service.store.postgres.database.listen import Listening
+from tarry.service.store.postgres.database.part import write_entry
 from tarry.service.store.postgres.database.pool import Connection, Database
 from tarry.service.store.postgres.database.rows import refuse_nul
 from tarry.service.store.postgres.ingest.accept import accept
@@ -93,12 +95,15 @@ class PostgresStore(
             refuse_nul(*message.channels, *message.tags)
         return await self._adding(messages)
 
-    async def _expunge_message(self, application: str, message: str) -> None:
+    async def _expunge_message(
+        self, application: str, message: str, *, by: Action | None = None
+    ) -> None:
         """Delete a message's payload."""
 
         async def delete_payload(connection: Connection) -> None:
             if not await connection.fetch(SQL["expunge"], application, message):
                 raise NotFound("message", message)
+            await write_entry(connection, by, message_target(application, message))
             hit("expunge.before")
 
         await self._database.run(delete_payload)

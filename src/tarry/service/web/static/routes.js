@@ -2,6 +2,7 @@
 // Finds the view for an address such as `#/app/ID/endpoint/ID?page=...`, and lists those that the bar links to.
 
 import { applicationPage } from "./views/application.js";
+import { auditPage } from "./views/audit.js";
 import { endpointPage } from "./views/endpoint.js";
 import { endpointMessagesPage } from "./views/endpoint_messages.js";
 import { messagePage } from "./views/message.js";
@@ -15,6 +16,7 @@ import { applicationUndeliveredPage, undeliveredPage } from "./views/undelivered
 const VIEWS = [
   { pattern: "", view: overviewPage, link: "Overview" },
   { pattern: "undelivered", view: undeliveredPage, link: "Undelivered" },
+  { pattern: "audit", view: auditPage, link: "Audit trail" },
   { pattern: "app/:app", view: applicationPage },
   { pattern: "app/:app/msg", view: applicationMessagesPage },
   { pattern: "app/:app/undelivered", view: applicationUndeliveredPage },

@@ -1,8 +1,8 @@
 // @ts-check
-// Words for states and reasons. The API serves them, so that all of tarry uses the same ones.
+// Words for states, reasons and actors. The API serves them, so that all of tarry uses the same ones.
 
 /** @typedef {{ name: string, label: string, meaning: string, endedBy: string | null, state?: string }} Words */
-/** @typedef {Record<"states" | "statuses" | "reasons" | "lanes", Words[]>} Tables */
+/** @typedef {Record<"states" | "statuses" | "reasons" | "lanes" | "actors", Words[]>} Tables */
 /** @typedef {"good" | "care" | "bad" | "calm"} Tone how serious a state is; the style sheet has a color for each */
 /** @typedef {{ text: string, tone: Tone }} Label */
 

@@ -144,6 +144,7 @@ async def changed(
         Applications(application.environment),
         application.id,
         lambda stored: replace(stored, updated_at=call.now, **fields),
+        by=call.hooks.action,
     )
     _forget(call, application, new)
     return new
@@ -168,7 +169,7 @@ async def on_the_fly(call: Call, body: ApplicationIn) -> Application:
 
 async def _store(call: Call, new: Application) -> Application:
     """Save a new application and return it."""
-    await call.hooks.store.put(new)
+    await call.hooks.store.put(new, by=call.hooks.action)
     return new
 
 

@@ -91,6 +91,7 @@ async def expire_all(call: Call, body: ExpireAllIn) -> None:
         sessions=body.session_ids or None,
         now=call.now,
         delay=float(body.expiry or 0),
+        by=call.hooks.action,
     )
 
 

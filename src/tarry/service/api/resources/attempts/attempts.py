@@ -151,7 +151,7 @@ async def expunge_content(call: Call) -> None:
     """Delete the stored response of an attempt."""
     message = await call.message(await call.application())
     attempt_id = call.name("attempt_id", "attempt")
-    await call.hooks.store.expunge(AttemptsOf(message.id), attempt_id)
+    await call.hooks.store.expunge(AttemptsOf(message.id), attempt_id, by=call.hooks.action)
 
 
 @group.post(

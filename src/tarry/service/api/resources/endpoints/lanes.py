@@ -19,7 +19,7 @@ from tarry.service.last_attempt import last_attempt
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
-from tarry.service.model.words import LANES, REASONS, STATES, Words, lane_state, state_of
+from tarry.service.model.words import ACTORS, LANES, REASONS, STATES, Words, lane_state, state_of
 
 PATH = "/app/{app_id}/endpoint/{endpoint_id}"
 
@@ -89,13 +89,14 @@ class VocabularyOut(Struct, rename="camel", kw_only=True):
 
     `states` and `reasons` are those of deliveries, and `statuses` the same states under the names
     of `statusText`. `lanes` has the states of lanes: the phases, `failing`, and the standings of
-    endpoints that are not enabled.
+    endpoints that are not enabled. `actors` are those of the audit trail.
     """
 
     states: list[WordsOut]
     statuses: list[WordsOut]
     reasons: list[ReasonOut]
     lanes: list[WordsOut]
+    actors: list[WordsOut]
 
 
 @group.get(PATH + "/lane")
@@ -176,7 +177,7 @@ async def explain(call: Call) -> ExplanationOut:
 
 @group.get("/vocabulary", needs=Need.NOTHING, tenants=True)
 async def vocabulary(call: Call) -> VocabularyOut:  # noqa: ARG001  every operation gets one
-    """List the words for states and reasons of deliveries, and for lanes."""
+    """List the words for states and reasons of deliveries, for lanes, and for actors."""
     return VocabularyOut(
         states=[WordsOut(**_fields(name, words)) for name, words in STATES.items()],
         statuses=[
@@ -187,6 +188,7 @@ async def vocabulary(call: Call) -> VocabularyOut:  # noqa: ARG001  every operat
             for reason, words in REASONS.items()
         ],
         lanes=[WordsOut(**_fields(name, words)) for name, words in LANES.items()],
+        actors=[WordsOut(**_fields(name, words)) for name, words in ACTORS.items()],
     )
 
 

@@ -195,7 +195,9 @@ async def delete(call: Call, query: DeleteQuery) -> None:
     """Archive an event type, or delete it with `expunge`; endpoints keep it in their lists."""
     name = call.name("event_type_name", KIND)
     if query.expunge:
-        await call.hooks.store.delete(EventTypes(call.caller.environment), name, now=call.now)
+        await call.hooks.store.delete(
+            EventTypes(call.caller.environment), name, now=call.now, by=call.hooks.action
+        )
         call.send_cache.forget_schema(call.caller.environment, name)
         return
     await _with_changes(call, name, {"archived": True})
@@ -221,13 +223,15 @@ def event_type_out(event_type: EventType) -> EventTypeOut:
 
 async def _added(call: Call, new: EventType) -> None:
     """Store a new event type; its schema applies in this process at once."""
-    await call.hooks.store.create(new)
+    await call.hooks.store.create(new, by=call.hooks.action)
     call.send_cache.forget_schema(new.environment, new.name)
 
 
 async def _changed(call: Call, name: str, change: Callable[[EventType], EventType]) -> EventType:
     """Change an event type; its schema applies in this process at once."""
-    changed = await call.hooks.store.change(EventTypes(call.caller.environment), name, change)
+    changed = await call.hooks.store.change(
+        EventTypes(call.caller.environment), name, change, by=call.hooks.action
+    )
     call.send_cache.forget_schema(changed.environment, changed.name)
     return changed
 

@@ -107,7 +107,7 @@ async def expunge_content(call: Call) -> None:
     """
     application = await call.application()
     message = await call.message(application)
-    await call.hooks.store.expunge(Messages(application.id), message.id)
+    await call.hooks.store.expunge(Messages(application.id), message.id, by=call.hooks.action)
 
 
 @group.post("/app/{app_id}/msg/bulk-expunge", needs=Need.CHANGE)
@@ -121,7 +121,7 @@ async def _expunge(call: Call, application: Application, name: str) -> Expunged:
     """Delete one message's payload; return whether the application has the message."""
     try:
         message = await call.hooks.store.get(Messages(application.id), name)
-        await call.hooks.store.expunge(Messages(application.id), message.id)
+        await call.hooks.store.expunge(Messages(application.id), message.id, by=call.hooks.action)
     except NotFound:
         return Expunged.NOT_FOUND
     return Expunged.DONE

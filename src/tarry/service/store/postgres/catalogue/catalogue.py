@@ -8,13 +8,20 @@ from msgspec.structs import replace
 from tarry.errors import Conflict, NotFound, TooManyEndpoints
 from tarry.service.failpoints import hit
 from tarry.service.model.application import Application, shard_of
+from tarry.service.model.audit import (
+    Action,
+    application_target,
+    changed,
+    environment_target,
+    target_of,
+)
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow, Noting, first_version
 from tarry.service.model.task import Task, discarding
 from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.kinds import Environment, PolicyVersion, SealedEndpoints
 from tarry.service.store.postgres.database import rows
-from tarry.service.store.postgres.database.part import Part, wake
+from tarry.service.store.postgres.database.part import Part, wake, write_entry
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.database.rows import refuse_nul
 from tarry.service.store.postgres.queries import SQL
@@ -36,13 +43,14 @@ class PostgresCatalogue(RecordsByKind, Part):
         refuse_nul(*row)
         await self._database.execute(SQL["create_environment"], *row)
 
-    async def _put_environment(self, environment: Environment) -> None:
+    async def _put_environment(self, environment: Environment, *, by: Action | None = None) -> None:
         """Create or replace an environment, and wake the lanes of its applications."""
         row = (environment.id, environment.policy)
         refuse_nul(*row)
 
         async def save_and_wake(connection: Connection) -> None:
             await connection.execute(SQL["put_environment"], *row)
+            await write_entry(connection, by, environment_target(environment.id))
             await connection.execute(SQL["put_environment_patience"])
             await connection.execute(SQL["put_environment_lock"])
             await connection.execute(SQL["put_environment_tell"], environment.id)
@@ -55,17 +63,22 @@ class PostgresCatalogue(RecordsByKind, Part):
         environment_rows = await self._database.fetch(SQL["get_environment"], known_as)
         return Environment(known_as, environment_rows[0]["policy"] if environment_rows else None)
 
-    async def _put_application(self, application: Application) -> None:
+    async def _put_application(self, application: Application, *, by: Action | None = None) -> None:
         """Create or replace an application."""
 
         async def save_application(connection: Connection) -> None:
-            await _save_application(connection, application)
+            await _save_application(connection, application, None, by)
 
         await self._database.run(save_application)
         hit("application.after")
 
     async def _change_application(
-        self, environment: str, application: str, change: Callable[[Application], Application]
+        self,
+        environment: str,
+        application: str,
+        change: Callable[[Application], Application],
+        *,
+        by: Action | None = None,
     ) -> Application:
         """Apply `change` to the stored application."""
 
@@ -73,13 +86,14 @@ class PostgresCatalogue(RecordsByKind, Part):
             application_rows = await connection.fetch(SQL["change_application"], application)
             if not application_rows or application_rows[0]["environment"] != environment:
                 raise NotFound("application", application)
-            changed = change(rows.application(application_rows[0]))
-            await _save_application(connection, changed)
-            return changed
+            stored = rows.application(application_rows[0])
+            saved = change(stored)
+            await _save_application(connection, saved, stored, by)
+            return saved
 
-        changed = await self._database.run(change_stored)
+        saved = await self._database.run(change_stored)
         hit("application.after")
-        return changed
+        return saved
 
     async def _application(self, environment: str, known_as: str) -> Application:
         """Return the application with this id or uid."""
@@ -89,7 +103,12 @@ class PostgresCatalogue(RecordsByKind, Part):
         return rows.application(application_rows[0])
 
     async def _put_endpoint(
-        self, endpoint: Endpoint, *, noting: Noting | None = None, most: int | None = None
+        self,
+        endpoint: Endpoint,
+        *,
+        by: Action | None = None,
+        noting: Noting | None = None,
+        most: int | None = None,
     ) -> Endpoint:
         """Create or replace an endpoint; a new endpoint gets a lane."""
         application = endpoint.application
@@ -107,6 +126,7 @@ class PostgresCatalogue(RecordsByKind, Part):
                 (lane_row,) = await connection.fetch(SQL["put_endpoint_lane"], *parameters)
                 saved = await _save(connection, replace(endpoint, lane=lane_row["lane"]))
             await _save_notices(connection, noting, stored, saved)
+            await write_entry(connection, by, changed(saved, stored))
             hit("endpoint.before")
             return saved
 
@@ -120,23 +140,31 @@ class PostgresCatalogue(RecordsByKind, Part):
         endpoint: str,
         change: Callable[[Endpoint], Endpoint],
         *,
+        by: Action | None = None,
         noting: Noting | None = None,
     ) -> Endpoint:
         """Apply `change` to the stored endpoint."""
 
         async def change_stored(connection: Connection) -> Endpoint:
             stored = await _stored(connection, application, endpoint)
-            changed = await _change_stored(connection, stored, change)
-            await _save_notices(connection, noting, stored, changed)
+            saved = await _change_stored(connection, stored, change)
+            await _save_notices(connection, noting, stored, saved)
+            await write_entry(connection, by, changed(saved, stored))
             hit("change.before")
-            return changed
+            return saved
 
-        changed = await self._database.run(change_stored)
+        saved = await self._database.run(change_stored)
         hit("change.after")
-        return changed
+        return saved
 
     async def _delete_endpoint(
-        self, application: str, endpoint: str, *, now: float, noting: Noting | None = None
+        self,
+        application: str,
+        endpoint: str,
+        *,
+        now: float,
+        by: Action | None = None,
+        noting: Noting | None = None,
     ) -> Task:
         """Mark an endpoint DELETED; return the task that discards its deliveries."""
 
@@ -146,6 +174,7 @@ class PostgresCatalogue(RecordsByKind, Part):
             saved = await _change_stored(connection, stored, lambda _: deleted)
             task = await _discard_task(connection, saved)
             await _save_notices(connection, noting, stored, deleted)
+            await write_entry(connection, by, target_of(deleted))
             hit("delete.before")
             return task
 
@@ -169,7 +198,7 @@ class PostgresCatalogue(RecordsByKind, Part):
         return rows.lane(row)
 
     async def _delete_application(
-        self, environment: str, application: str, *, now: float
+        self, environment: str, application: str, *, now: float, by: Action | None = None
     ) -> list[Task]:
         """Hide an application and delete its endpoints; return tasks that discard deliveries."""
 
@@ -184,6 +213,7 @@ class PostgresCatalogue(RecordsByKind, Part):
             # In one statement for all endpoints: others wait for these lanes until the commit.
             await connection.execute(SQL["delete_application_lanes"], lanes)
             await connection.executemany(SQL["put_endpoint"], map(rows.from_endpoint, deleted))
+            await write_entry(connection, by, application_target(application))
             await wake(connection, lanes)
             await put_tasks(connection, tasks)
             hit("delete.before")
@@ -217,7 +247,12 @@ class PostgresCatalogue(RecordsByKind, Part):
         return [rows.endpoint(row) for row in endpoint_rows]
 
 
-async def _save_application(connection: Connection, application: Application) -> None:
+async def _save_application(
+    connection: Connection,
+    application: Application,
+    stored: Application | None,
+    by: Action | None,
+) -> None:
     """Save an application and wake its lanes; Conflict if another one has its uid."""
     columns = rows.from_application(application)
     refuse_nul(*(value for value in columns if isinstance(value, str)))
@@ -228,6 +263,7 @@ async def _save_application(connection: Connection, application: Application) ->
     if not saved:
         raise NotFound("application", application.id)
     lane_rows = await connection.fetch(SQL["put_application_lanes"], application.id)
+    await write_entry(connection, by, changed(application, stored))
     await wake(connection, [row["number"] for row in lane_rows])
     hit("application.before")
 

@@ -6,6 +6,7 @@ from msgspec.structs import astuple, replace
 
 from tarry.errors import Conflict, NotFound
 from tarry.service.failpoints import hit
+from tarry.service.model.audit import Action, changed, event_type_target, revoked_target
 from tarry.service.model.claim import Claim, ClaimEnd
 from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Key, Scope
@@ -13,7 +14,7 @@ from tarry.service.model.listing import FIRST, LAST, Cut, Found
 from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.event_type_page import page_of_event_types
 from tarry.service.store.postgres.database import rows
-from tarry.service.store.postgres.database.part import Part
+from tarry.service.store.postgres.database.part import Part, write_entry
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.database.rows import refuse_nul
 from tarry.service.store.postgres.queries import SQL
@@ -28,14 +29,24 @@ _ENDS = {
 class PostgresRegistry(RecordsByKind, Part):
     """Event types, keys, kept values and claims."""
 
-    async def _create_event_type(self, event_type: EventType) -> None:
+    async def _create_event_type(self, event_type: EventType, *, by: Action | None = None) -> None:
         """Add an event type that does not exist yet."""
         row = _from_event_type(event_type)
-        if not await self._database.execute(SQL["create_event_type"], *row):
-            raise Conflict("event type", event_type.name)
+
+        async def insert(connection: Connection) -> None:
+            if not await connection.fetch(SQL["create_event_type"], *row):
+                raise Conflict("event type", event_type.name)
+            await write_entry(connection, by, changed(event_type))
+
+        await self._database.run(insert)
 
     async def _change_event_type(
-        self, environment: str, name: str, change: Callable[[EventType], EventType]
+        self,
+        environment: str,
+        name: str,
+        change: Callable[[EventType], EventType],
+        *,
+        by: Action | None = None,
     ) -> EventType:
         """Apply `change` to the stored event type."""
 
@@ -43,17 +54,25 @@ class PostgresRegistry(RecordsByKind, Part):
             type_rows = await connection.fetch(SQL["change_event_type_known"], environment, name)
             if not type_rows:
                 raise NotFound("event type", name)
-            changed = change(_event_type(type_rows[0]))
-            saved = replace(changed, environment=environment, name=name)
+            stored = _event_type(type_rows[0])
+            saved = replace(change(stored), environment=environment, name=name)
             await connection.execute(SQL["change_event_type"], *_from_event_type(saved))
+            await write_entry(connection, by, changed(saved, stored))
             return saved
 
         return await self._database.run(change_stored)
 
-    async def _delete_event_type(self, environment: str, name: str) -> None:
+    async def _delete_event_type(
+        self, environment: str, name: str, *, by: Action | None = None
+    ) -> None:
         """Delete an event type."""
-        if not await self._database.execute(SQL["delete_event_type"], environment, name):
-            raise NotFound("event type", name)
+
+        async def delete_stored(connection: Connection) -> None:
+            if not await connection.fetch(SQL["delete_event_type"], environment, name):
+                raise NotFound("event type", name)
+            await write_entry(connection, by, event_type_target(name))
+
+        await self._database.run(delete_stored)
 
     async def _event_type(self, environment: str, name: str) -> EventType:
         """Return the event type of this name."""
@@ -75,12 +94,17 @@ class PostgresRegistry(RecordsByKind, Part):
         type_rows = await self._database.fetch(sql, environment, mark, cut.limit, cut.most_bytes)
         return page_of_event_types([_event_type(row) for row in type_rows], cut)
 
-    async def _create_key(self, key: Key) -> None:
+    async def _create_key(self, key: Key, *, by: Action | None = None) -> None:
         """Add a new key."""
         refuse_nul(key.id, key.environment, key.name, key.application, key.session)
         refuse_nul(*key.feature_flags)
-        if not await self._database.execute(SQL["create_key"], *astuple(key)):
-            raise Conflict("key", key.id)
+
+        async def insert(connection: Connection) -> None:
+            if not await connection.fetch(SQL["create_key"], *astuple(key)):
+                raise Conflict("key", key.id)
+            await write_entry(connection, by, changed(key))
+
+        await self._database.run(insert)
 
     async def key(self, hashed: bytes) -> Key:
         """Return the key with this hash."""
@@ -89,7 +113,14 @@ class PostgresRegistry(RecordsByKind, Part):
             raise NotFound("key", "...")
         return _key(key_rows[0])
 
-    async def _change_key(self, environment: str, key: str, change: Callable[[Key], Key]) -> Key:
+    async def _change_key(
+        self,
+        environment: str,
+        key: str,
+        change: Callable[[Key], Key],
+        *,
+        by: Action | None = None,
+    ) -> Key:
         """Apply `change` to a stored key; only its expiry and revocation are saved."""
 
         async def change_stored(connection: Connection) -> Key:
@@ -97,15 +128,23 @@ class PostgresRegistry(RecordsByKind, Part):
             if not key_rows:
                 raise NotFound("key", key)
             stored = _key(key_rows[0])
-            changed = change(stored)
-            ends = {"expires_at": changed.expires_at, "revoked_at": changed.revoked_at}
+            new = change(stored)
+            ends = {"expires_at": new.expires_at, "revoked_at": new.revoked_at}
             await connection.execute(SQL["change_key"], key, *ends.values())
-            return replace(stored, **ends)
+            saved = replace(stored, **ends)
+            await write_entry(connection, by, changed(saved, stored))
+            return saved
 
         return await self._database.run(change_stored)
 
     async def revoke_keys(
-        self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
+        self,
+        application: str,
+        *,
+        sessions: Sequence[str] | None,
+        now: float,
+        delay: float = 0.0,
+        by: Action | None = None,
     ) -> int:
         """Revoke the keys to an application; return their number."""
         session_list = None if sessions is None else list(sessions)
@@ -115,7 +154,13 @@ class PostgresRegistry(RecordsByKind, Part):
             now if not delay else None,
             now + delay if delay else None,
         )
-        return len(await self._database.execute(SQL["revoke_keys"], *parameters))
+
+        async def revoke_all(connection: Connection) -> int:
+            revoked = len(await connection.fetch(SQL["revoke_keys"], *parameters))
+            await write_entry(connection, by, revoked_target(application, revoked))
+            return revoked
+
+        return await self._database.run(revoke_all)
 
     async def _page_keys(self, environment: str, cut: Cut) -> Found[Key]:
         """Return an environment's keys, by id."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
+from tarry.service.model.audit import Action, Target
 from tarry.service.model.lane import Lease
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.pool import Connection, Database
@@ -24,6 +25,12 @@ async def held(
     lease_rows = [(lease.shard, lease.epoch, lease.worker) for lease in leases]
     lane_rows = await connection.fetch(SQL["lease_held"], list(lanes), *rows.columns(lease_rows, 3))
     return {row["number"]: row["epoch"] for row in lane_rows}
+
+
+async def write_entry(connection: Connection, by: Action | None, target: Target) -> None:
+    """Write an entry into the audit trail, unless nobody acts or the entry is there already."""
+    if by is not None:
+        await connection.execute(SQL["change_entry"], *rows.from_audit_entry(by.entry(target)))
 
 
 async def wake(connection: Connection, lanes: Iterable[int]) -> None:

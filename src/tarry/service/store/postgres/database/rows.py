@@ -9,6 +9,7 @@ from msgspec.structs import asdict, astuple, replace
 from tarry.errors import StoreError
 from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt, Trigger
+from tarry.service.model.audit import ActorKind, AuditEntry, FieldChange
 from tarry.service.model.delivery import Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint, Parking, Secret, Standing, Subscriber
 from tarry.service.model.lane import Due, Known, LaneRow, Notice, Stream
@@ -25,6 +26,7 @@ _metadata = msgspec.json.Decoder(dict[str, str])
 _secrets = msgspec.json.Decoder(tuple[Secret, ...])
 _parked = msgspec.json.Decoder(tuple[Parking, ...])
 _wanted = msgspec.json.Decoder(ReplayFilter)
+_changes = msgspec.json.Decoder(tuple[FieldChange, ...])
 _facts = msgspec.json.Decoder(dict[str, str | float | int | None])
 
 # Enum members by their values.
@@ -178,6 +180,18 @@ def notice(row: Row) -> Notice:
 def from_notice(value: Notice) -> tuple[object, ...]:
     """Return the parameters of `settle_notices`."""
     return _columns_of(value, facts=json(value.facts))
+
+
+def audit_entry(row: Row) -> AuditEntry:
+    """Return the entry of a row."""
+    return _build(
+        AuditEntry, row, actor=ActorKind(row["actor"]), changes=_changes.decode(row["changes"])
+    )
+
+
+def from_audit_entry(value: AuditEntry) -> tuple[object, ...]:
+    """Return the parameters of `change_entry`."""
+    return _columns_of(value, changes=json(value.changes))
 
 
 def columns(rows: Iterable[Sequence[object]], count: int) -> list[list[object]]:

@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tarry.service.failpoints import hit
 from tarry.service.model.attempt import Attempt, Placed, Resent, Settlement, in_rounds
+from tarry.service.model.audit import changed
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Change, Lease
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.faults import Stale
-from tarry.service.store.postgres.database.part import Part, held, insert_many
+from tarry.service.store.postgres.database.part import Part, held, insert_many, write_entry
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.queries import SQL
 
@@ -201,9 +202,9 @@ async def _save_standing(
     changed_endpoints = dict(endpoints)
     for change in changes:
         if change.standing is not None and change.lane in changed_endpoints:
-            changed_endpoints[change.lane] = changed_endpoints[change.lane].stand(
-                change.standing, change.at
-            )
+            stored = changed_endpoints[change.lane]
+            changed_endpoints[change.lane] = saved = stored.stand(change.standing, change.at)
+            await write_entry(connection, change.by, changed(saved, stored))
     for lane, endpoint in changed_endpoints.items():
         await connection.execute(SQL["put_endpoint_changed"], lane)
         await connection.execute(SQL["put_endpoint"], *rows.from_endpoint(endpoint))

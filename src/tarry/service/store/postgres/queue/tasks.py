@@ -6,6 +6,7 @@ from typing import Any  # the result of a task is JSON
 from tarry.errors import NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.application import shard_of
+from tarry.service.model.audit import Action, task_target
 from tarry.service.model.lane import Lease
 from tarry.service.model.task import (
     FIRST_TENANT,
@@ -19,7 +20,12 @@ from tarry.service.model.task import (
 )
 from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.postgres.database import rows
-from tarry.service.store.postgres.database.part import Part, lock_and_wake, notify_owners
+from tarry.service.store.postgres.database.part import (
+    Part,
+    lock_and_wake,
+    notify_owners,
+    write_entry,
+)
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.queue.advance import do_piece
@@ -28,7 +34,9 @@ from tarry.service.store.postgres.queue.advance import do_piece
 class PostgresTasks(RecordsByKind, Part):
     """Tasks: adding them, and doing them a piece at a time."""
 
-    async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
+    async def add_task(
+        self, task: Task, *, most_pending: int | None = None, by: Action | None = None
+    ) -> Task:
         """Save a task and wake its lane; return the task."""
         lanes = [task.lane] if task.lane else []
 
@@ -40,6 +48,7 @@ class PostgresTasks(RecordsByKind, Part):
                 result = await _standing_for(connection, task, most_pending)
             if result is task:
                 await put_tasks(connection, [task])
+                await write_entry(connection, by, task_target(task))
             await notify_owners(connection, lanes)
             hit("task.before")
             return result

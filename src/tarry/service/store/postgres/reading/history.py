@@ -3,6 +3,7 @@
 from tarry.errors import NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.attempt import Attempt
+from tarry.service.model.audit import Action, message_target, resend_target
 from tarry.service.model.delivery import Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Notice
@@ -10,7 +11,12 @@ from tarry.service.model.message import Message
 from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.kinds import Notices, Undelivered, UndeliveredIn
 from tarry.service.store.postgres.database import rows
-from tarry.service.store.postgres.database.part import Part, lock_and_wake, notify_owners
+from tarry.service.store.postgres.database.part import (
+    Part,
+    lock_and_wake,
+    notify_owners,
+    write_entry,
+)
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.retention.old_partition import messages_that_stay
@@ -65,7 +71,9 @@ class PostgresHistory(RecordsByKind, Part):
         notice_rows = await self._database.fetch(sql, query.after, query.limit)
         return [rows.notice(row) for row in notice_rows]
 
-    async def cancel(self, application: str, message: str, *, now: float) -> int:
+    async def cancel(
+        self, application: str, message: str, *, now: float, by: Action | None = None
+    ) -> int:
         """End a message's live deliveries as CANCELLED; return their number."""
 
         async def end_live(connection: Connection) -> int:
@@ -73,6 +81,7 @@ class PostgresHistory(RecordsByKind, Part):
                 raise NotFound("message", message)
             live = await connection.fetch(SQL["cancel"], message)
             lanes = [row["lane"] for row in live]
+            await write_entry(connection, by, message_target(application, message))
             if lanes:
                 seqs = [row["seq"] for row in live]
                 await connection.execute(
@@ -88,7 +97,9 @@ class PostgresHistory(RecordsByKind, Part):
         hit("cancel.after")
         return ended
 
-    async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
+    async def resend(
+        self, endpoint: Endpoint, message: str, *, resend: str, by: Action | None = None
+    ) -> None:
         """Request one more attempt before all other deliveries."""
 
         async def save_request(connection: Connection) -> None:
@@ -100,6 +111,7 @@ class PostgresHistory(RecordsByKind, Part):
                 raise NotFound("message", message)
             await lock_and_wake(connection, [endpoint.lane])
             await connection.execute(SQL["resend"], endpoint.lane, resend, message)
+            await write_entry(connection, by, resend_target(endpoint, message))
             await notify_owners(connection, [endpoint.lane])
             hit("resend.before")
 

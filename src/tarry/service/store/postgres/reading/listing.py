@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from tarry.errors import NotFound
 from tarry.service.model.application import Application
 from tarry.service.model.attempt import EXPUNGED, Attempt
+from tarry.service.model.audit import Action, AuditEntry, AuditFilter, attempt_target
 from tarry.service.model.delivery import Delivery, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.ids import ATTEMPT, MESSAGE
@@ -29,7 +30,8 @@ from tarry.service.store.paged_search import (
     search_page,
 )
 from tarry.service.store.postgres.database import rows
-from tarry.service.store.postgres.database.part import Part
+from tarry.service.store.postgres.database.part import Part, write_entry
+from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.reading.lane_search import span
 from tarry.service.store.sql_files import downwards
@@ -129,15 +131,44 @@ class PostgresListing(RecordsByKind, Part):
             raise NotFound("attempt", attempt)
         return attempts[0]
 
-    async def _expunge_attempt(self, message: str, attempt: str) -> None:
+    async def _expunge_attempt(
+        self, message: str, attempt: str, *, by: Action | None = None
+    ) -> None:
         """Replace the stored response of an attempt by EXPUNGED."""
-        if not await self._database.execute(SQL["expunge_attempt"], message, attempt, EXPUNGED):
-            raise NotFound("attempt", attempt)
+
+        async def replace_response(connection: Connection) -> None:
+            expunged = await connection.fetch(SQL["expunge_attempt"], message, attempt, EXPUNGED)
+            if not expunged:
+                raise NotFound("attempt", attempt)
+            (row,) = await connection.fetch(SQL["expunge_attempt_application"], message)
+            await write_entry(connection, by, attempt_target(row["application"], attempt))
+
+        await self._database.run(replace_response)
 
     async def _page_tasks(self, kind: Tasks, cut: Cut) -> Found[Task]:
         """Return a page of an environment's tasks, by id."""
         conditions = (kind.work, kind.finished)
         return await self._short_list("page_tasks", kind.environment, cut, rows.task, *conditions)
+
+    async def _page_audit(
+        self, environment: str, cut: Cut, audit_filter: AuditFilter
+    ) -> Found[AuditEntry]:
+        """Return an environment's audit trail."""
+        low, high = cut.between(*audit_filter.span)
+        entry_ids, left_at = await self._search(
+            "page_audit",
+            environment,
+            low,
+            high,
+            cut,
+            audit_filter.application,
+            audit_filter.actor,
+            audit_filter.operation,
+            audit_filter.target,
+        )
+        entry_rows = await self._database.fetch(SQL["page_audit_found"], entry_ids)
+        entries = {row["id"]: rows.audit_entry(row) for row in entry_rows}
+        return Found([entries[entry] for entry in entry_ids if entry in entries], left_at)
 
     async def count_deliveries(
         self, endpoint: Endpoint, *, since: float, until: float
@@ -270,6 +301,7 @@ DOWN = {
         "page_attempts_to",
         "page_attempts_of",
         "page_tasks",
+        "page_audit",
     )
 }
 """The same queries in descending order."""

@@ -49,6 +49,7 @@ class PostgresUpkeep(Part):
             ("sweep_refused", retention.refused_before),
             ("sweep_claims", retention.claims_before),
             ("sweep_portal_keys", retention.portal_keys_before),
+            ("sweep_audit", retention.audit_before),
         ):
             if until is not None:
                 swept += len(await self._database.execute(SQL[query], until, limit))

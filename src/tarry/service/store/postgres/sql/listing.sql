@@ -164,6 +164,10 @@ SELECT * FROM tarry.endpoint WHERE lane = ANY($1::bigint[]);
 -- Replace the stored response of an attempt.
 UPDATE tarry.attempt SET body = $3 WHERE message = $1 AND id = $2 RETURNING id;
 
+-- name: expunge_attempt_application
+-- The application of a message.
+SELECT application FROM tarry.message WHERE id = $1;
+
 -- name: page_tasks
 -- An environment's tasks of one kind or all, finished or not.
 SELECT * FROM tarry.task

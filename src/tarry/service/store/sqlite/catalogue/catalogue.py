@@ -10,6 +10,13 @@ from msgspec.structs import replace
 from tarry.errors import Conflict, NotFound, TooManyEndpoints
 from tarry.service.failpoints import hit
 from tarry.service.model.application import Application, shard_of
+from tarry.service.model.audit import (
+    Action,
+    application_target,
+    changed,
+    environment_target,
+    target_of,
+)
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow, Noting, first_version
 from tarry.service.model.task import Task
@@ -46,13 +53,14 @@ class SqliteCatalogue(RecordsByKind):
             lambda session: session.db.execute(SQL["create_environment"], row).fetchall()
         )
 
-    async def _put_environment(self, environment: Environment) -> None:
+    async def _put_environment(self, environment: Environment, *, by: Action | None = None) -> None:
         """Create or replace an environment, and wake the lanes of its applications."""
 
         def save_and_wake(session: Session) -> None:
             session.db.execute(SQL["put_environment"], (environment.id, environment.policy))
             session.db.execute(SQL["put_environment_tell"], (environment.id,))
             session.woke = True
+            session.write_entry(by, environment_target(environment.id))
             hit("environment.before")
 
         await self._threads.write(save_and_wake)
@@ -63,23 +71,28 @@ class SqliteCatalogue(RecordsByKind):
             lambda db: Environment(known_as, db.execute(SQL["get_environment"], (known_as,)).get)
         )
 
-    async def _put_application(self, application: Application) -> None:
+    async def _put_application(self, application: Application, *, by: Action | None = None) -> None:
         """Create or replace an application."""
-        await self._threads.write(lambda session: _save_application(session, application))
+        await self._threads.write(lambda session: _save_application(session, application, None, by))
         hit("application.after")
 
     async def _change_application(
-        self, environment: str, application: str, change: Callable[[Application], Application]
+        self,
+        environment: str,
+        application: str,
+        change: Callable[[Application], Application],
+        *,
+        by: Action | None = None,
     ) -> Application:
         """Apply `change` to the stored application."""
 
         def change_stored(session: Session) -> Application:
             stored = _stored_application(session, environment, application)
-            return _save_application(session, change(stored))
+            return _save_application(session, change(stored), stored, by)
 
-        changed = await self._threads.write(change_stored)
+        saved = await self._threads.write(change_stored)
         hit("application.after")
-        return changed
+        return saved
 
     async def _application(self, environment: str, known_as: str) -> Application:
         """Return the application with this id or uid."""
@@ -91,7 +104,12 @@ class SqliteCatalogue(RecordsByKind):
         return applications[0]
 
     async def _put_endpoint(
-        self, endpoint: Endpoint, *, noting: Noting | None = None, most: int | None = None
+        self,
+        endpoint: Endpoint,
+        *,
+        by: Action | None = None,
+        noting: Noting | None = None,
+        most: int | None = None,
     ) -> Endpoint:
         """Create or replace an endpoint; a new endpoint gets a lane."""
 
@@ -108,6 +126,7 @@ class SqliteCatalogue(RecordsByKind):
             else:
                 saved = _change_stored(session, stored, lambda _: endpoint)
             save_notices(session, noting, stored, saved)
+            session.write_entry(by, changed(saved, stored))
             hit("endpoint.before")
             return saved
 
@@ -121,23 +140,31 @@ class SqliteCatalogue(RecordsByKind):
         endpoint: str,
         change: Callable[[Endpoint], Endpoint],
         *,
+        by: Action | None = None,
         noting: Noting | None = None,
     ) -> Endpoint:
         """Apply `change` to the stored endpoint."""
 
         def change_stored(session: Session) -> Endpoint:
             stored = _stored_endpoint(session, application, endpoint)
-            changed = _change_stored(session, stored, change)
-            save_notices(session, noting, stored, changed)
+            saved = _change_stored(session, stored, change)
+            save_notices(session, noting, stored, saved)
+            session.write_entry(by, changed(saved, stored))
             hit("change.before")
-            return changed
+            return saved
 
-        changed = await self._threads.write(change_stored)
+        saved = await self._threads.write(change_stored)
         hit("change.after")
-        return changed
+        return saved
 
     async def _delete_endpoint(
-        self, application: str, endpoint: str, *, now: float, noting: Noting | None = None
+        self,
+        application: str,
+        endpoint: str,
+        *,
+        now: float,
+        by: Action | None = None,
+        noting: Noting | None = None,
     ) -> Task:
         """Mark an endpoint DELETED; return the task that discards its deliveries."""
 
@@ -147,6 +174,7 @@ class SqliteCatalogue(RecordsByKind):
                 session, stored, lambda current: current.stand(Standing.DELETED, now)
             )
             save_notices(session, noting, stored, deleted)
+            session.write_entry(by, target_of(deleted))
             hit("delete.before")
             return discard_task(session, deleted)
 
@@ -173,7 +201,7 @@ class SqliteCatalogue(RecordsByKind):
         return await self._threads.browse(read_lane)
 
     async def _delete_application(
-        self, environment: str, application: str, *, now: float
+        self, environment: str, application: str, *, now: float, by: Action | None = None
     ) -> list[Task]:
         """Hide an application and delete its endpoints; return tasks that discard deliveries."""
 
@@ -190,6 +218,7 @@ class SqliteCatalogue(RecordsByKind):
                 discard_task(session, keep_endpoint(session, endpoint.stand(Standing.DELETED, now)))
                 for endpoint in endpoints
             ]
+            session.write_entry(by, application_target(application))
             hit("delete.before")
             return tasks
 
@@ -256,7 +285,9 @@ def _stored_application(session: Session, environment: str, application: str) ->
     return stored
 
 
-def _save_application(session: Session, application: Application) -> Application:
+def _save_application(
+    session: Session, application: Application, stored: Application | None, by: Action | None
+) -> Application:
     """Save an application and wake its lanes; Conflict if another one has its uid."""
     try:
         saved = session.db.execute(
@@ -276,6 +307,7 @@ def _save_application(session: Session, application: Application) -> Application
     lanes = list(session.db.execute(SQL["put_application_lanes"], (application.id,)))
     session.db.executemany(SQL["put_endpoint_lane_changed"], lanes)
     session.wake(lane for (lane,) in lanes)
+    session.write_entry(by, changed(application, stored))
     hit("application.before")
     return application
 

@@ -10,6 +10,7 @@ from msgspec.structs import asdict, replace
 
 from tarry.errors import Conflict, NotFound
 from tarry.service.failpoints import hit
+from tarry.service.model.audit import Action, changed, event_type_target, revoked_target
 from tarry.service.model.claim import Claim, ClaimEnd
 from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Key
@@ -35,7 +36,7 @@ class SqliteRegistry(RecordsByKind):
 
     _threads: Threads
 
-    async def _create_event_type(self, event_type: EventType) -> None:
+    async def _create_event_type(self, event_type: EventType, *, by: Action | None = None) -> None:
         """Add an event type that does not exist yet."""
 
         def insert(session: Session) -> None:
@@ -43,28 +44,38 @@ class SqliteRegistry(RecordsByKind):
                 session.db.execute(SQL["create_event_type"], _event_type_row(event_type))
             except apsw.ConstraintError:
                 raise Conflict("event type", event_type.name) from None
+            session.write_entry(by, changed(event_type))
 
         await self._threads.write(insert)
 
     async def _change_event_type(
-        self, environment: str, name: str, change: Callable[[EventType], EventType]
+        self,
+        environment: str,
+        name: str,
+        change: Callable[[EventType], EventType],
+        *,
+        by: Action | None = None,
     ) -> EventType:
         """Apply `change` to the stored event type."""
 
         def change_stored(session: Session) -> EventType:
-            changed = change(_event_type(session.db, environment, name))
-            saved = replace(changed, environment=environment, name=name)
+            stored = _event_type(session.db, environment, name)
+            saved = replace(change(stored), environment=environment, name=name)
             session.db.execute(SQL["change_event_type"], _event_type_row(saved))
+            session.write_entry(by, changed(saved, stored))
             return saved
 
         return await self._threads.write(change_stored)
 
-    async def _delete_event_type(self, environment: str, name: str) -> None:
+    async def _delete_event_type(
+        self, environment: str, name: str, *, by: Action | None = None
+    ) -> None:
         """Delete an event type."""
 
         def delete_stored(session: Session) -> None:
             if not session.db.execute(SQL["delete_event_type"], (environment, name)).fetchall():
                 raise NotFound("event type", name)
+            session.write_entry(by, event_type_target(name))
 
         await self._threads.write(delete_stored)
 
@@ -96,7 +107,7 @@ class SqliteRegistry(RecordsByKind):
 
         return page_of_event_types(await self._threads.browse(read), cut)
 
-    async def _create_key(self, key: Key) -> None:
+    async def _create_key(self, key: Key, *, by: Action | None = None) -> None:
         """Add a new key."""
         row = {
             "id": key.id,
@@ -113,6 +124,7 @@ class SqliteRegistry(RecordsByKind):
                 session.db.execute(SQL["create_key"], row)
             except apsw.ConstraintError:
                 raise Conflict("key", key.id) from None
+            session.write_entry(by, changed(key))
 
         await self._threads.write(insert)
 
@@ -127,7 +139,14 @@ class SqliteRegistry(RecordsByKind):
 
         return await self._threads.browse(read_key)
 
-    async def _change_key(self, environment: str, key: str, change: Callable[[Key], Key]) -> Key:
+    async def _change_key(
+        self,
+        environment: str,
+        key: str,
+        change: Callable[[Key], Key],
+        *,
+        by: Action | None = None,
+    ) -> Key:
         """Apply `change` to a stored key; only its expiry and revocation are saved."""
 
         def change_stored(session: Session) -> Key:
@@ -135,12 +154,20 @@ class SqliteRegistry(RecordsByKind):
             stored = None if document is None else rows.KEY.decode(document)
             if stored is None or stored.environment != environment:
                 raise NotFound("key", key)
-            return _save_key_end(session, stored, change(stored))
+            saved = _save_key_end(session, stored, change(stored))
+            session.write_entry(by, changed(saved, stored))
+            return saved
 
         return await self._threads.write(change_stored)
 
     async def revoke_keys(
-        self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
+        self,
+        application: str,
+        *,
+        sessions: Sequence[str] | None,
+        now: float,
+        delay: float = 0.0,
+        by: Action | None = None,
     ) -> int:
         """Revoke the keys to an application; return their number."""
 
@@ -153,6 +180,7 @@ class SqliteRegistry(RecordsByKind):
             ]
             for key in keys:
                 _save_key_end(session, key, key.revoked(now, delay))
+            session.write_entry(by, revoked_target(application, len(keys)))
             return len(keys)
 
         return await self._threads.write(revoke_all)

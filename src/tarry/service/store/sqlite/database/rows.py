@@ -1,7 +1,8 @@
 """Convert rows of this database to values, and values to rows; write many rows at once.
 
 The columns are in the order of the queries. Values that are only read as a whole (endpoints,
-applications, tasks, notices) are saved as JSON documents, beside the columns that queries search.
+applications, tasks, notices, entries of the audit trail) are saved as JSON documents, beside the
+columns that queries search.
 """
 
 import re
@@ -15,6 +16,7 @@ from msgspec import json
 
 from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt, Trigger
+from tarry.service.model.audit import AuditEntry
 from tarry.service.model.delivery import Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.event_type import EventType
@@ -32,6 +34,7 @@ LONGEST_STATEMENT = 16 * 1024
 """Characters of a statement: apsw does not cache longer ones, so they are prepared each time."""
 
 APPLICATION = json.Decoder(Application)
+AUDIT_ENTRY = json.Decoder(AuditEntry)
 ENDPOINT = json.Decoder(Endpoint)
 EVENT_TYPE = json.Decoder(EventType)
 KEY = json.Decoder(Key)

@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct, json
 
 from tarry.errors import StoreUnavailable
+from tarry.service.model.audit import Action, Target
 from tarry.service.model.endpoint import Subscriber
 from tarry.service.model.lane import Lease
 from tarry.service.model.message import Message
@@ -170,6 +171,24 @@ class Session:
         """
         shards = {self.shard(lane) for lane in lanes}
         return self.held([lease for lease in leases if lease.shard in shards])
+
+    def write_entry(self, by: Action | None, target: Target) -> None:
+        """Write an entry into the audit trail, unless nobody acts or the entry is there already."""
+        if by is None:
+            return
+        entry = by.entry(target)
+        row = {
+            "id": entry.id,
+            "environment": entry.environment,
+            "application": entry.application,
+            "at": entry.at,
+            "actor": entry.actor.value,
+            "key": entry.key,
+            "operation": entry.operation,
+            "target": entry.target,
+            "document": json.encode(entry).decode(),
+        }
+        self.db.execute(SQL["change_entry"], row)
 
     def wake(self, lanes: Iterable[int]) -> None:
         """Wake lanes, so that their owners look at them."""

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tarry.errors import BacklogFull, Conflict, DiskNearlyFull, NotFound
 from tarry.service.failpoints import hit
+from tarry.service.model.audit import Action, message_target
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.store.by_kind import RecordsByKind
@@ -34,13 +35,16 @@ class SqliteIngest(RecordsByKind):
         hit("add.after")
         return answers
 
-    async def _expunge_message(self, application: str, message: str) -> None:
+    async def _expunge_message(
+        self, application: str, message: str, *, by: Action | None = None
+    ) -> None:
         """Delete a message's payload."""
 
         def delete_payload(session: Session) -> None:
             expunged = session.db.execute(SQL["expunge"], (message, application)).fetchall()
             if not expunged:
                 raise NotFound("message", message)
+            session.write_entry(by, message_target(application, message))
             hit("expunge.before")
 
         await self._threads.write(delete_payload)

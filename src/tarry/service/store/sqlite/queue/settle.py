@@ -7,6 +7,7 @@ from msgspec import json
 
 from tarry.service.failpoints import hit
 from tarry.service.model.attempt import Placed, Resent, Settlement, in_rounds
+from tarry.service.model.audit import changed
 from tarry.service.model.delivery import LIVE, WAITING
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Change, Lease
@@ -171,6 +172,8 @@ def _write_change(session: Session, change: Change) -> None:
     if change.standing is not None:
         endpoint = rows.ENDPOINT.decode(db.execute(SQL["settle_endpoint"], (change.lane,)).get)
         if endpoint.standing is not Standing.DELETED:
-            save_endpoint(session, endpoint.stand(change.standing, change.at))
+            saved = endpoint.stand(change.standing, change.at)
+            save_endpoint(session, saved)
+            session.write_entry(change.by, changed(saved, endpoint))
     for notice in change.notices:
         db.execute(SQL["settle_notice"], (notice.id, notice.at, rows.document(notice)))

@@ -8,6 +8,7 @@ import apsw
 from tarry.errors import NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.application import shard_of
+from tarry.service.model.audit import Action, task_target
 from tarry.service.model.lane import Lease
 from tarry.service.model.task import (
     FIRST_TENANT,
@@ -32,7 +33,9 @@ class SqliteTasks(RecordsByKind):
 
     _threads: Threads
 
-    async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
+    async def add_task(
+        self, task: Task, *, most_pending: int | None = None, by: Action | None = None
+    ) -> Task:
         """Save a task and wake its lane; return the task."""
 
         def save_and_wake(session: Session) -> Task:
@@ -42,6 +45,7 @@ class SqliteTasks(RecordsByKind):
                 result = standing_for(task, pending, pending=len(pending), most=most_pending)
             if result is task:
                 put_task(session, task)
+                session.write_entry(by, task_target(task))
             session.wake([task.lane] if task.lane else [])
             hit("task.before")
             return result

@@ -5,6 +5,7 @@ import apsw
 from tarry.errors import NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.attempt import Attempt
+from tarry.service.model.audit import Action, message_target, resend_target
 from tarry.service.model.delivery import Delivery, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Notice
@@ -80,7 +81,9 @@ class SqliteHistory(RecordsByKind):
             lambda db: [rows.NOTICE.decode(text) for (text,) in db.execute(sql, bounds)]
         )
 
-    async def cancel(self, application: str, message: str, *, now: float) -> int:
+    async def cancel(
+        self, application: str, message: str, *, now: float, by: Action | None = None
+    ) -> int:
         """End a message's live deliveries as CANCELLED; return their number."""
 
         def end_live(session: Session) -> int:
@@ -89,6 +92,7 @@ class SqliteHistory(RecordsByKind):
             for (lane,) in ended:
                 session.db.execute(SQL["settle_ended"], (1, lane))
             session.wake(lane for (lane,) in ended)
+            session.write_entry(by, message_target(application, message))
             hit("cancel.before")
             return len(ended)
 
@@ -96,7 +100,9 @@ class SqliteHistory(RecordsByKind):
         hit("cancel.after")
         return ended
 
-    async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
+    async def resend(
+        self, endpoint: Endpoint, message: str, *, resend: str, by: Action | None = None
+    ) -> None:
         """Request one more attempt before all other deliveries."""
 
         def save_request(session: Session) -> None:
@@ -106,6 +112,7 @@ class SqliteHistory(RecordsByKind):
             number = _message_number(session, endpoint.application, message)
             session.db.execute(SQL["resend"], (endpoint.lane, resend, number))
             session.wake([endpoint.lane])
+            session.write_entry(by, resend_target(endpoint, message))
             hit("resend.before")
 
         await self._threads.write(save_request)

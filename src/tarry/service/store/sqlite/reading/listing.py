@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from tarry.errors import NotFound
 from tarry.service.model.application import Application
 from tarry.service.model.attempt import EXPUNGED, Attempt
+from tarry.service.model.audit import Action, AuditEntry, AuditFilter, attempt_target
 from tarry.service.model.delivery import Delivery, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.ids import ATTEMPT, MESSAGE
@@ -122,13 +123,17 @@ class SqliteListing(RecordsByKind):
             raise NotFound("attempt", attempt)
         return attempts[0]
 
-    async def _expunge_attempt(self, message: str, attempt: str) -> None:
+    async def _expunge_attempt(
+        self, message: str, attempt: str, *, by: Action | None = None
+    ) -> None:
         """Replace the stored response of an attempt by EXPUNGED."""
 
         def replace_response(session: Session) -> None:
             parameters = {"kept": EXPUNGED, "message": message, "attempt": attempt}
             if not session.db.execute(SQL["expunge_attempt"], parameters).fetchall():
                 raise NotFound("attempt", attempt)
+            application = session.db.execute(SQL["expunge_attempt_application"], (message,)).get
+            session.write_entry(by, attempt_target(application, attempt))
 
         await self._threads.write(replace_response)
 
@@ -136,6 +141,21 @@ class SqliteListing(RecordsByKind):
         work = None if kind.work is None else kind.work.value
         bounds = {"environment": kind.environment, "work": work, "finished": kind.finished}
         return await self._short_list("page_tasks", cut, bounds, rows.TASK.decode)
+
+    async def _page_audit(
+        self, environment: str, cut: Cut, audit_filter: AuditFilter
+    ) -> Found[AuditEntry]:
+        """Return an environment's audit trail."""
+        bounds = {
+            "environment": environment,
+            "application": audit_filter.application,
+            "actor": audit_filter.actor,
+            "operation": audit_filter.operation,
+            "target": audit_filter.target,
+        }
+        low, high = cut.between(*audit_filter.span)
+        hits, left_at = await self._search("page_audit", low, high, cut, bounds)
+        return Found([rows.AUDIT_ENTRY.decode(document) for *_, document in hits], left_at)
 
     async def count_deliveries(
         self, endpoint: Endpoint, *, since: float, until: float
@@ -252,6 +272,7 @@ DOWN = {
         "page_attempts_to",
         "page_attempts_of",
         "page_tasks",
+        "page_audit",
     )
 }
 """The same queries in descending order."""

@@ -43,6 +43,7 @@ class SqliteUpkeep:
                 ("sweep_tasks", retention.tasks_before),
                 ("sweep_claims", retention.claims_before),
                 ("sweep_portal_keys", retention.portal_keys_before),
+                ("sweep_audit", retention.audit_before),
             ):
                 if before is not None:
                     session.db.execute(SQL[query], (before, limit))

@@ -179,6 +179,10 @@ UPDATE attempt
  WHERE message = (SELECT number FROM message WHERE id = :message) AND id = :attempt
 RETURNING id;
 
+-- name: expunge_attempt_application
+-- The application of a message.
+SELECT application FROM message WHERE id = :message;
+
 -- name: page_tasks
 -- An environment's tasks of one kind or all, finished or not.
 SELECT task.document
