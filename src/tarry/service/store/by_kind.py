@@ -10,6 +10,7 @@ from typing import TypeVar, assert_never, cast
 
 from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt
+from tarry.service.model.data_key import DataKey
 from tarry.service.model.delivery import Delivery
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.event_type import EventType
@@ -28,6 +29,7 @@ from tarry.service.store.kinds import (
     AttemptsTo,
     Changeable,
     ChangeableKind,
+    DataKeys,
     DeletableKind,
     DeliveriesTo,
     Endpoints,
@@ -85,6 +87,8 @@ class RecordsByKind(ABC):
                 await self._create_event_type(record)
             case Key():
                 await self._create_key(record)
+            case DataKey():
+                await self._create_data_key(record)
             case _:
                 assert_never(record)
 
@@ -121,6 +125,9 @@ class RecordsByKind(ABC):
             case Applications(environment):
                 edit = cast("Callable[[Application], Application]", change)
                 changed = await self._change_application(environment, known_as, edit)
+            case DataKeys():
+                edit_data_key = cast("Callable[[DataKey], DataKey]", change)
+                changed = await self._change_data_key(known_as, edit_data_key)
             case Endpoints(application):
                 edit_endpoint = cast("Callable[[Endpoint], Endpoint]", change)
                 changed = await self._change_endpoint(
@@ -230,6 +237,8 @@ class RecordsByKind(ABC):
                 records = self._notices(query)
             case SealedEndpoints():
                 records = self._sealed(query)
+            case DataKeys():
+                records = self._data_keys(query)
             case _:
                 assert_never(query)
         return records
@@ -328,6 +337,9 @@ class RecordsByKind(ABC):
     @abstractmethod
     async def _sealed(self, query: SealedEndpoints) -> list[Endpoint]: ...
 
+    @abstractmethod
+    async def _data_keys(self, query: DataKeys) -> list[DataKey]: ...
+
     # --- The methods for the kinds: create and put ------------------------------------------------
 
     @abstractmethod
@@ -338,6 +350,9 @@ class RecordsByKind(ABC):
 
     @abstractmethod
     async def _create_key(self, key: Key) -> None: ...
+
+    @abstractmethod
+    async def _create_data_key(self, data_key: DataKey) -> None: ...
 
     @abstractmethod
     async def _put_environment(self, environment: Environment) -> None: ...
@@ -369,6 +384,11 @@ class RecordsByKind(ABC):
         *,
         noting: Noting | None = None,
     ) -> Endpoint: ...
+
+    @abstractmethod
+    async def _change_data_key(
+        self, known_as: str, change: Callable[[DataKey], DataKey]
+    ) -> DataKey: ...
 
     @abstractmethod
     async def _change_event_type(

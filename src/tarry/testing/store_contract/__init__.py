@@ -38,6 +38,7 @@ TOPICS = (
     "resend",
     "sweep",
     "registry",
+    "data_keys",
     "notices",
     "claims",
     "concurrent",
@@ -52,6 +53,7 @@ from tarry.testing.store_contract.catalogue import CatalogueContract
 from tarry.testing.store_contract.claims import ClaimsContract
 from tarry.testing.store_contract.concurrent import ConcurrentContract
 from tarry.testing.store_contract.counting import CountingContract
+from tarry.testing.store_contract.data_keys import DataKeysContract
 from tarry.testing.store_contract.deliveries import DeliveriesContract
 from tarry.testing.store_contract.endpoints import EndpointsContract
 from tarry.testing.store_contract.expire import ExpireContract
@@ -98,6 +100,7 @@ class StoreContract(
     ResendContract,
     SweepContract,
     RegistryContract,
+    DataKeysContract,
     NoticesContract,
     ClaimsContract,
     ConcurrentContract,

@@ -126,6 +126,7 @@ class MemoryCatalogue(RecordsByKind):
         """Hide an application and delete its endpoints; return tasks that discard deliveries."""
         self._application_in(environment, application)
         self._data.hidden.add(application)
+        self._data.erase_data_key(application)
         endpoints = sorted(self._endpoints(application), key=_id)
         return [
             await self._delete_endpoint(application, endpoint.id, now=now) for endpoint in endpoints

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from tarry.errors import BacklogFull, Conflict, NotFound
+from tarry.errors import BacklogFull, Conflict, ErasedKeyError, NotFound
 from tarry.service.model.application import Application
 from tarry.service.model.delivery import LIVE, Delivery, Reason, State
 from tarry.service.model.endpoint import Standing
@@ -24,12 +24,14 @@ class MemoryIngest(RecordsByKind):
 
     async def add(self, messages: Sequence[NewMessage]) -> list[Result]:
         """Accept messages; return one result for each."""
+        if any(self._data.is_erased(new.message.sealed_with) for new in messages):
+            raise ErasedKeyError
         return [self._add(new) for new in messages]
 
     async def _expunge_message(self, application: str, message: str) -> None:
         """Delete a message's payload."""
         stored = self._data.message(application, message)
-        self._data.messages[message] = replace(stored, payload=None)
+        self._data.messages[message] = replace(stored, payload=None, sealed_with=None)
 
     def _add(self, new: NewMessage) -> Result:
         """Accept a message, or return the error or the earlier answer to its key."""

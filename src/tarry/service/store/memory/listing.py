@@ -97,7 +97,7 @@ class MemoryListing(RecordsByKind):
         )
         page = self._page_attempts(attempts, cut, attempt_filter)
         pairs = [
-            (attempt, replace(self._data.messages[attempt.message], payload=None))
+            (attempt, replace(self._data.messages[attempt.message], payload=None, sealed_with=None))
             for attempt in page.entries
         ]
         return Found(pairs, page.left_at)
@@ -121,7 +121,7 @@ class MemoryListing(RecordsByKind):
         """Replace the stored response of an attempt by EXPUNGED."""
         stored, _ = await self._attempt(message, attempt)
         attempts = self._data.attempts[message]
-        attempts[attempts.index(stored)] = replace(stored, body=EXPUNGED)
+        attempts[attempts.index(stored)] = replace(stored, body=EXPUNGED, sealed_with=None)
 
     async def _page_tasks(self, kind: Tasks, cut: Cut) -> Found[Task]:
         """Return an environment's tasks, by id."""

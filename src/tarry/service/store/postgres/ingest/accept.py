@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator, Sequence
 
 from msgspec.structs import astuple
 
+from tarry.errors import ErasedKeyError
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.message import Accepted, Message, NewMessage
+from tarry.service.store.postgres.catalogue.data_keys import held_data_keys
 from tarry.service.store.postgres.database.faults import Stale
 from tarry.service.store.postgres.database.part import insert_many, notify_owners
 from tarry.service.store.postgres.database.pool import Connection
@@ -78,6 +80,9 @@ async def _save(connection: Connection, accepted: Sequence[Routed]) -> None:
     await _insert(connection, messages, deliveries)
     if skipped := +skipped:
         await connection.execute(SQL["add_ended"], list(skipped), list(skipped.values()))
+    data_keys = {new.message.sealed_with for new, _ in accepted}
+    if not data_keys <= await held_data_keys(connection, data_keys):
+        raise ErasedKeyError
     await notify_owners(connection, woken)
 
 

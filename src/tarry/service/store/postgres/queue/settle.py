@@ -10,6 +10,7 @@ from tarry.service.failpoints import hit
 from tarry.service.model.attempt import Attempt, Placed, Resent, Settlement, in_rounds
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Change, Lease
+from tarry.service.store.postgres.catalogue.data_keys import held_data_keys
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.faults import Stale
 from tarry.service.store.postgres.database.part import Part, held, insert_many
@@ -97,7 +98,11 @@ async def _settle(
     removed = [resent for _, resent in taken]
     await _add_missing(connection, _missing(removed, seqs))
     await _arrive(connection, removed)
-    await save_attempts(connection, attempts)
+    held_keys = await held_data_keys(connection, {attempt.sealed_with for attempt in attempts})
+    await save_attempts(
+        connection,
+        [attempt if attempt.sealed_with in held_keys else attempt.bare() for attempt in attempts],
+    )
     return done
 
 

@@ -15,6 +15,7 @@ from tarry.service.model.lane import LaneRow, Noting, first_version
 from tarry.service.model.task import Task
 from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.kinds import Environment, PolicyVersion, SealedEndpoints
+from tarry.service.store.sqlite.catalogue.data_keys import erase_data_key
 from tarry.service.store.sqlite.catalogue.endpoints import (
     discard_task,
     keep_endpoint,
@@ -190,6 +191,7 @@ class SqliteCatalogue(RecordsByKind):
                 discard_task(session, keep_endpoint(session, endpoint.stand(Standing.DELETED, now)))
                 for endpoint in endpoints
             ]
+            erase_data_key(session, application)
             hit("delete.before")
             return tasks
 

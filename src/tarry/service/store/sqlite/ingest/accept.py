@@ -6,7 +6,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from tarry.errors import BacklogFull, Conflict, DiskNearlyFull, NotFound
+from tarry.errors import BacklogFull, Conflict, DiskNearlyFull, ErasedKeyError, NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.message import Accepted, Message, NewMessage
@@ -92,6 +92,9 @@ class Adding:
 
     def add(self, messages: Sequence[NewMessage]) -> list[Answer]:
         """Decide on each message in order, and save the accepted ones."""
+        data_keys = {new.message.sealed_with for new in messages}
+        if not data_keys <= self._session.held_data_keys(data_keys):
+            raise ErasedKeyError
         self._number = self._db.execute(SQL["add_last"]).get
         self._tenants = self._session.tenants({new.message.application for new in messages})
         answers = [self._decide(new) for new in messages]
