@@ -310,7 +310,7 @@ def _opened_attempt(attempt: Attempt, keys: Keys) -> Attempt:
     if attempt.sealed_with is None:
         return attempt
     key = keys.get(attempt.sealed_with)
-    if key is None:
+    if key is None or not attempt.body:  # the store does not save a body whose key was erased
         return replace(attempt, body=ERASED)
     response = key.open(attempt.body, _place_of_response(attempt, key))
     detail, body = msgspec.msgpack.decode(response, type=tuple[str, bytes])

@@ -78,8 +78,9 @@ class Ingest(Protocol):
         this order: application, key, event id, backlog, disk. A message that conflicts does not
         affect the others. If one call has the same key or event id twice, the first one counts.
 
-        Raises ErasedKeyError if a message is sealed with a data key that does not exist, or that is
-        erased before the commit. Then no message of the call is accepted.
+        Raises ErasedKeyError if a message to a known application is sealed with a data key that
+        does not exist, or that is erased before the commit. Then no message of the call is
+        accepted.
 
         A live delivery wakes a lane that was at rest, so `woken` will return that lane. A scheduled
         delivery wakes its lane in any case: the owner of an awake lane reads further ready

@@ -24,8 +24,10 @@ class MemoryIngest(RecordsByKind):
 
     async def add(self, messages: Sequence[NewMessage]) -> list[Result]:
         """Accept messages; return one result for each."""
-        if any(self._data.is_erased(new.message.sealed_with) for new in messages):
-            raise ErasedKeyError
+        for new in messages:
+            exists = new.message.application in self._data.applications.keys() - self._data.hidden
+            if exists and self._data.is_erased(new.message.sealed_with):
+                raise ErasedKeyError
         return [self._add(new) for new in messages]
 
     async def _expunge_message(self, application: str, message: str) -> None:

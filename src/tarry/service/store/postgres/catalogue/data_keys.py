@@ -3,7 +3,7 @@
 A data key is locked after everything else but wake-ups: see ARCHITECTURE.md ("The order of locks").
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from msgspec.structs import astuple
 
@@ -86,13 +86,3 @@ async def erase_data_key(connection: Connection, application: str) -> str | None
     """Delete an application's data key; return its id, None if there is none."""
     deleted = await connection.fetch(SQL["erase_data_key"], application)
     return deleted[0]["id"] if deleted else None
-
-
-async def held_data_keys(connection: Connection, keys: Iterable[str | None]) -> set[str | None]:
-    """Return those of these data keys that exist; None stands for no key, and exists.
-
-    They cannot be erased before the transaction has ended.
-    """
-    if not (named := {key for key in keys if key is not None}):
-        return {None}
-    return {None, *(row["id"] for row in await connection.fetch(SQL["held_data_keys"], named))}

@@ -10,10 +10,9 @@ from tarry.service.failpoints import hit
 from tarry.service.model.attempt import Attempt, Placed, Resent, Settlement, in_rounds
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Change, Lease
-from tarry.service.store.postgres.catalogue.data_keys import held_data_keys
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.faults import Stale
-from tarry.service.store.postgres.database.part import Part, held, insert_many
+from tarry.service.store.postgres.database.part import Part, held, held_data_keys, insert_many
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.queries import SQL
 

@@ -92,11 +92,13 @@ class Adding:
 
     def add(self, messages: Sequence[NewMessage]) -> list[Answer]:
         """Decide on each message in order, and save the accepted ones."""
-        data_keys = {new.message.sealed_with for new in messages}
-        if not data_keys <= self._session.held_data_keys(data_keys):
-            raise ErasedKeyError
         self._number = self._db.execute(SQL["add_last"]).get
         self._tenants = self._session.tenants({new.message.application for new in messages})
+        data_keys = {
+            new.message.sealed_with for new in messages if new.message.application in self._tenants
+        }
+        if not data_keys <= self._session.held_data_keys(data_keys):
+            raise ErasedKeyError
         answers = [self._decide(new) for new in messages]
         if self._fresh:
             self._save()
