@@ -166,6 +166,8 @@ def _beside(plain: Row, sealed: Row) -> Row:
     sent = sealed.per_second / plain.per_second
     accepted = (sealed.accepted_per_second or 0.0) / (plain.accepted_per_second or 1.0)
     note = f"to unsealed: {sent:.2f} x sent, {accepted:.2f} x accepted"
+    if sealed.cpu_microseconds is not None and plain.cpu_microseconds is not None:
+        note += f", {sealed.cpu_microseconds / plain.cpu_microseconds:.2f} x CPU"
     return replace(sealed, what=f"{sealed.what}, sealed", note=note)
 
 
