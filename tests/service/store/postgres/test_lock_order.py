@@ -77,8 +77,7 @@ class People:
         keys = self.chance.choices(KEYS, k=3)  # the same one twice at times
         new = [new_message(self.scene.application, key=key, event_id=key) for key in keys]
         new += [new_message(self.scene.application) for _ in range(3)]
-        (data_key,) = await self.store.read(DataKeys((self.scene.application.id,))) or [None]
-        if data_key is not None:
+        for data_key in await self.store.read(DataKeys((self.scene.application.id,))):
             new = [
                 replace(one, message=replace(one.message, sealed_with=data_key.id)) for one in new
             ]
