@@ -103,9 +103,9 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     workers = (0,) if given.db == "sqlite" else given.workers or WORKERS
-    setups = deliver.setups_of(workers, seal_payloads=given.seal_payloads)
+    modes = deliver.modes_of(workers, seal_payloads=given.seal_payloads)
     with database(given.db) as url:
-        own = deliver.measure(url, given.deliveries, given.applications, setups, given.rounds)
+        own = deliver.measure(url, given.deliveries, given.applications, modes, given.rounds)
         rows = uvloop.run(own)
     rows = beside_floor([*rows, *(rivals(given.deliveries) if given.rivals else ())])
     judged = list(targets(rows, given.db))

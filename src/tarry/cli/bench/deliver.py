@@ -98,8 +98,8 @@ async def deliver(  # noqa: PLR0913  one argument per option
         raise click.UsageError(
             "the rivals are measured from a checkout: ./dev bench deliver --rivals"
         )
-    setups = setups_of(workers or (0,), seal_payloads=seal_payloads)
-    rows = await measure(db, deliveries, applications, setups, rounds)
+    modes = modes_of(workers or (0,), seal_payloads=seal_payloads)
+    rows = await measure(db, deliveries, applications, modes, rounds)
     for rival in RIVALS if rivals else ():
         rows += rival(deliveries)
     if as_json:
@@ -120,7 +120,7 @@ def sealing() -> Iterator[None]:
             del os.environ["TARRY_SEALING_KEYS"]
 
 
-def setups_of(workers: Iterable[int], *, seal_payloads: bool) -> list[tuple[int, bool]]:
+def modes_of(workers: Iterable[int], *, seal_payloads: bool) -> list[tuple[int, bool]]:
     """Return what to measure: numbers of workers, each without and maybe also with sealing."""
     return [(count, sealed) for count in workers for sealed in (False, True)[: 1 + seal_payloads]]
 
@@ -129,15 +129,15 @@ async def measure(
     db: str | None,
     deliveries: int,
     applications: int,
-    setups: Iterable[tuple[int, bool]],
+    modes: Iterable[tuple[int, bool]],
     rounds: int,
 ) -> list[Row]:
-    """Measure the floor, then tarry in each setup; return the best rounds.
+    """Measure the floor, then tarry in each mode; return the best rounds.
 
-    A setup is a number of workers, and whether payloads are sealed. A sealed one comes after the
+    A mode is a number of workers, and whether payloads are sealed. A sealed one comes after the
     same one without sealing.
     """
-    from tarry.cli.bench.drain import Setup, drain  # noqa: PLC0415  it needs the extra
+    from tarry.cli.bench.drain import Mode, drain  # noqa: PLC0415  it needs the extra
     from tarry.cli.bench.floor import bare_client  # noqa: PLC0415  likewise
     from tarry.cli.bench.sink import Sink  # noqa: PLC0415  likewise
 
@@ -145,14 +145,14 @@ async def measure(
         took = [await bare_client(sink.url, deliveries, CONCURRENCY) for _ in range(rounds)]
         floor = deliveries / min(took)
         rows = [Row("bare client, nothing stored", floor, 1.0)]
-        for count, sealed in setups:
+        for count, sealed in modes:
             drains = [
                 await drain(
                     db or f"sqlite:///{Path(folder) / f'{count}-{number}-{sealed}.db'}",
                     sink,
                     deliveries=deliveries,
                     applications=applications,
-                    setup=Setup(count, sealed),
+                    mode=Mode(count, sealed),
                 )
                 for number in range(rounds)
             ]

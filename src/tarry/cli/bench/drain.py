@@ -34,14 +34,14 @@ UNUSED = "a database without applications: a new one, to measure"
 LOOPBACK = "127.0.0.0/8"
 
 
-class Setup(Struct, frozen=True):
+class Mode(Struct, frozen=True):
     """How a backlog drains: with no worker processes, this process is the worker."""
 
     workers: int = 0
     seal_payloads: bool = False
 
 
-HERE = Setup()
+HERE = Mode()
 
 
 class Drained(Struct, frozen=True, kw_only=True):
@@ -60,15 +60,15 @@ class Drained(Struct, frozen=True, kw_only=True):
 
 
 async def drain(
-    db: str, sink: Sink, *, deliveries: int, applications: int = 1, setup: Setup = HERE
+    db: str, sink: Sink, *, deliveries: int, applications: int = 1, mode: Mode = HERE
 ) -> Drained:
     """Drain a backlog and return the figures."""
     sink.reset()
-    async with open_unused(db, seal_payloads=setup.seal_payloads) as hooks:
+    async with open_unused(db, seal_payloads=mode.seal_payloads) as hooks:
         endpoints = await _endpoints(hooks, sink.url, applications)
         accepted = await _accept(hooks, [app for app, _ in endpoints], deliveries)
         before = time.process_time()
-        dispatching = _processes(db, setup) if setup.workers else hooks.dispatching()
+        dispatching = _processes(db, mode) if mode.workers else hooks.dispatching()
         async with dispatching:
             with seldom_collected():  # as in `tarry worker`
                 await _arrive(sink, deliveries)
@@ -83,7 +83,7 @@ async def drain(
         recorded_after=max(0.0, recorded_at - report.last_at),
         lost=deliveries - report.distinct,
         duplicated=report.duplicates,
-        cpu_microseconds=None if setup.workers else cpu,
+        cpu_microseconds=None if mode.workers else cpu,
     )
 
 
@@ -156,16 +156,16 @@ async def _recorded(hooks: Hooks, endpoints: Sequence[Endpoint]) -> None:
 
 
 @asynccontextmanager
-async def _processes(db: str, setup: Setup) -> AsyncIterator[None]:
+async def _processes(db: str, mode: Mode) -> AsyncIterator[None]:
     """Run workers in processes of their own, and stop them at the end."""
     command = ["-m", "tarry.cli", "worker", "--allow-network", LOOPBACK]
-    command += ["--seal-payloads"] * setup.seal_payloads
+    command += ["--seal-payloads"] * mode.seal_payloads
     surroundings = {**os.environ, "TARRY_DB": db}  # an argument would show in the list of processes
     started = [
         await asyncio.create_subprocess_exec(
             sys.executable, *command, env=surroundings, stderr=asyncio.subprocess.DEVNULL
         )
-        for _ in range(setup.workers)
+        for _ in range(mode.workers)
     ]
     try:
         yield

@@ -24,7 +24,7 @@ _FORM = re.compile(rf"[{ALPHABET}]{{{LENGTH}}}")
 _LETTERS = bytes(ord(ALPHABET[byte % len(ALPHABET)]) for byte in range(256))
 
 APPLICATION, ENDPOINT, MESSAGE, ATTEMPT = "app_", "ep_", "msg_", "atmpt_"
-ENVIRONMENT, TASK, NOTICE, KEY = "org_", "qtask_", "notice_", "key_"
+ENVIRONMENT, TASK, NOTICE, KEY, DATA_KEY = "org_", "qtask_", "notice_", "key_", "dkey_"
 
 
 def make(prefix: str, *, now: float, entropy: bytes) -> str:

@@ -17,7 +17,6 @@ from tarry.service.store.contract import Store
 from tarry.service.store.kinds import DataKeys as StoredDataKeys
 from tarry.service.wire.seal import KEY_BYTES, Place, Seals, place_of_data_key
 
-PREFIX = "dkey_"
 FORGET_AFTER = 1.0
 """Seconds after which a data key is forgotten, and read again when it is needed. So all processes
 have forgotten an erased key soon."""
@@ -103,7 +102,7 @@ class DataKeys:
     async def _create(self, application: str) -> OpenKey:
         """Save a new data key of an application, and return the one that it has then."""
         now = time.time()
-        key_id = ids.make(PREFIX, now=now, entropy=secrets.token_bytes(ids.CHANCE))
+        key_id = ids.make(ids.DATA_KEY, now=now, entropy=secrets.token_bytes(ids.CHANCE))
         new = OpenKey.of(key_id, application, secrets.token_bytes(KEY_BYTES))
         data_key = DataKey(id=key_id, application=application, sealed=b"", created_at=now)
         sealed = self._seals.seal(new.secret, place_of_data_key(data_key))

@@ -26,7 +26,7 @@ async def test_erasing_waits_for_a_message_that_is_being_added(
     message = await scene.add(sealed_with=data_key.id)
     connection = await asyncpg.connect(tarry_url)
     await connection.execute("BEGIN")
-    await connection.fetch(SQL["held_data_keys"], [data_key.id])  # as `add` does last
+    await connection.fetch(SQL["add_data_keys"], [data_key.id])  # as `add` does last
     erasing = asyncio.create_task(store.erase(scene.application.id, now=NOON))
     await someone_waits(tarry_url)
     assert await store.read(DataKeys((data_key.id,))) == [data_key]

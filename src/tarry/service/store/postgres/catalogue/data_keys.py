@@ -78,7 +78,7 @@ class PostgresDataKeys(RecordsByKind, Part):
             key_rows = await self._database.fetch(SQL["read_data_keys"], query.names)
         else:
             bounds = (query.after, query.limit)
-            key_rows = await self._database.fetch(SQL["read_all_data_keys"], *bounds)
+            key_rows = await self._database.fetch(SQL["read_data_keys_all"], *bounds)
         return [DataKey(**row) for row in key_rows]
 
 

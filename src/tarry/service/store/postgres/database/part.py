@@ -33,7 +33,7 @@ async def held_data_keys(connection: Connection, keys: Iterable[str | None]) -> 
     """
     if not (named := {key for key in keys if key is not None}):
         return {None}
-    return {None, *(row["id"] for row in await connection.fetch(SQL["held_data_keys"], named))}
+    return {None, *(row["id"] for row in await connection.fetch(SQL["add_data_keys"], named))}
 
 
 async def wake(connection: Connection, lanes: Iterable[int]) -> None:

@@ -1,4 +1,4 @@
--- name: held_data_keys
+-- name: add_data_keys
 -- Those of some data keys that exist, locked in order: they cannot be erased before the commit.
 SELECT id FROM tarry.data_key WHERE id = ANY($1::text[]) ORDER BY id FOR KEY SHARE;
 
@@ -16,7 +16,7 @@ RETURNING id;
 -- The data keys with some ids, and those of some applications.
 SELECT * FROM tarry.data_key WHERE id = ANY($1::text[]) OR application = ANY($1::text[]);
 
--- name: read_all_data_keys
+-- name: read_data_keys_all
 -- All data keys, after one.
 SELECT * FROM tarry.data_key WHERE id > $1 ORDER BY id LIMIT $2;
 

@@ -66,7 +66,7 @@ class SqliteDataKeys(RecordsByKind):
 
     async def _data_keys(self, query: DataKeys) -> list[DataKey]:
         """Return the data keys with these names, or all of them."""
-        sql, bounds = SQL["read_all_data_keys"], rows.Row((query.after, query.limit))
+        sql, bounds = SQL["read_data_keys_all"], rows.Row((query.after, query.limit))
         if query.names is not None:
             sql, bounds = SQL["read_data_keys"], (rows.array(query.names),)
         return await self._threads.read(lambda db: list(map(_data_key, db.execute(sql, bounds))))

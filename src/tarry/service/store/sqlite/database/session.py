@@ -167,7 +167,7 @@ class Session:
         """Return those of these data keys that exist; None stands for no key, and exists."""
         if not (named := {key for key in keys if key is not None}):
             return {None}
-        found = self.db.execute(SQL["held_data_keys"], (array(named),))
+        found = self.db.execute(SQL["add_data_keys"], (array(named),))
         return {None, *(key for (key,) in found)}
 
     def held_for(self, lanes: Iterable[int], leases: Iterable[Lease]) -> dict[int, int]:

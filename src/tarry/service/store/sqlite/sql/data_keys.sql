@@ -1,6 +1,6 @@
 -- Data keys: each seals the stored payloads and responses of one application.
 
--- name: held_data_keys
+-- name: add_data_keys
 -- Those of some data keys that exist.
 SELECT id FROM data_key WHERE id IN (SELECT value FROM json_each(:keys));
 
@@ -18,7 +18,7 @@ SELECT id, application, sealed, created_at
  WHERE id IN (SELECT value FROM json_each(:names))
     OR application IN (SELECT value FROM json_each(:names));
 
--- name: read_all_data_keys
+-- name: read_data_keys_all
 -- All data keys, after one.
 SELECT id, application, sealed, created_at
   FROM data_key
