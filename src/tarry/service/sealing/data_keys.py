@@ -39,6 +39,9 @@ class OpenKey(Struct, frozen=True):
         """Return the key with this secret."""
         return cls(key_id, application, secret, Seals([(key_id, secret)]))
 
+    def __repr__(self) -> str:
+        return f"OpenKey({self.id}, {self.application})"
+
     def seal(self, value: bytes, place: Place) -> bytes:
         """Seal a value for its place; StoreError if the data key cannot be opened."""
         if self.seals is None:
