@@ -73,7 +73,7 @@ def beside_floor(rows: Sequence[Row]) -> list[Row]:
 
 def targets(rows: Sequence[Row], db: str) -> Iterator[Target]:
     """Those that can be told from these rows."""
-    own = [row for row in rows if row.what.startswith(OWN)]
+    own = [row for row in rows if row.what.startswith(OWN) and not row.what.endswith("sealed")]
     others = [row for row in rows[1:] if not row.what.startswith(OWN)]
     yield Target("lost or sent twice, none", 0, -sum(row.lost + row.duplicated for row in own))
     best = max(row.per_second for row in own)
@@ -99,11 +99,13 @@ def main() -> None:
     parser.add_argument("--workers", type=int, action="append", help="for postgres: 1, 2 and 4")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rivals", action="store_true")
+    parser.add_argument("--seal-payloads", action="store_true", help="each again, sealed")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     workers = (0,) if given.db == "sqlite" else given.workers or WORKERS
+    modes = deliver.modes_of(workers, seal_payloads=given.seal_payloads)
     with database(given.db) as url:
-        own = deliver.measure(url, given.deliveries, given.applications, workers, given.rounds)
+        own = deliver.measure(url, given.deliveries, given.applications, modes, given.rounds)
         rows = uvloop.run(own)
     rows = beside_floor([*rows, *(rivals(given.deliveries) if given.rivals else ())])
     judged = list(targets(rows, given.db))

@@ -274,6 +274,13 @@ class SealError(ServiceError):
     """A sealed secret cannot be opened: it was sealed with another key, or for another row."""
 
 
+class ErasedKeyError(ServiceError):
+    """The data key that a value was sealed with was erased: seal the value with a new one."""
+
+    def __init__(self) -> None:
+        super().__init__("the data key was erased while it was in use")
+
+
 class VerificationError(ServiceError):
     """A received message is not verified: no signature matches, or it is too old or too new."""
 

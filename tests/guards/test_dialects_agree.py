@@ -13,7 +13,7 @@ DIALECTS = {name: load(f"tarry.service.store.{name}") for name in ("postgres", "
 GENERIC = {"get", "page", "read", "create", "put", "change", "delete"}
 KINDS = {
     *("application", "applications", "attempt", "attempts", "attempts_of", "attempts_to"),
-    *("audit", "entry"),
+    *("audit", "entry", "data_key", "data_keys"),
     *("deliveries", "deliveries_to", "endpoint", "endpoints", "environment", "environments"),
     *("event_type", "event_types", "key", "keys", "lane", "message", "messages", "notices"),
     *("policy", "sealed", "task", "tasks", "undelivered", "undelivered_in", "unsent_notices"),

@@ -14,7 +14,7 @@ from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change
 from tarry.service.model.listing import Cut
-from tarry.service.store.kinds import Endpoints, SealedEndpoints
+from tarry.service.store.kinds import DataKeys, Endpoints, SealedEndpoints
 from tarry.service.wire.seal import generate_key
 from tests.migrated_file import make_migrated_file
 
@@ -169,8 +169,8 @@ async def test_sealing_again_takes_back_no_change_that_was_made_meanwhile(db: st
         await hooks.change_endpoint(ends[0], url="https://example.com/moved")
         await hooks.delete_endpoint(ends[1])
 
-        async def stale(query: SealedEndpoints) -> list[Endpoint]:
-            return [] if query.after else page
+        async def stale(query: SealedEndpoints | DataKeys) -> list[Endpoint]:
+            return page if query == SealedEndpoints() else []
 
         hooks.store.read = stale  # type: ignore[assignment,method-assign]  # as it was before the changes
         assert await hooks.reseal() == 2
@@ -188,8 +188,8 @@ async def test_sealing_again_keeps_a_secret_that_was_rotated_meanwhile(db: str) 
         rotated = await hooks.rotate_secret(endpoint)
         secret = hooks.secret(rotated)
 
-        async def stale(query: SealedEndpoints) -> list[Endpoint]:
-            return [] if query.after else page
+        async def stale(query: SealedEndpoints | DataKeys) -> list[Endpoint]:
+            return page if query == SealedEndpoints() else []
 
         hooks.store.read = stale  # type: ignore[assignment,method-assign]  # as it was before the change
         assert await hooks.reseal() == 1

@@ -17,7 +17,7 @@ from tarry.service.hooks import DEFAULT, Hooks
 from tarry.service.model.ids import entropy
 from tarry.service.settings import Settings
 from tarry.service.store.contract import Store
-from tarry.service.store.kinds import Environment, Environments, SealedEndpoints
+from tarry.service.store.kinds import DataKeys, Environment, Environments, SealedEndpoints
 from tarry.service.store.migrate import Migrator
 from tarry.service.wire import tls
 from tarry.service.wire.client import Client
@@ -199,7 +199,8 @@ async def refuse_lost_keys(settings: Settings, store: Store) -> None:
         return
     path = key_path(settings.db)
     # In this order: another process may just be creating the file and then the first sealed value.
-    if await store.read(SealedEndpoints(limit=1)) and not path.exists():
+    sealed = [*await store.read(SealedEndpoints(limit=1)), *await store.read(DataKeys(limit=1))]
+    if sealed and not path.exists():
         wanted = f"the key file of this database (put it back from your backup), or {KEYS} set"
         raise SettingsError("sealing keys", f"{path.name}, which is missing", wanted)
 

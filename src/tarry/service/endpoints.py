@@ -20,7 +20,7 @@ from tarry.service.settings import Settings
 from tarry.service.store import kinds
 from tarry.service.store.contract import Store
 from tarry.service.wire.egress import Egress
-from tarry.service.wire.seal import Seals, opened_headers, opened_secrets, place
+from tarry.service.wire.seal import Seals, opened_headers, opened_secrets, place, place_of_data_key
 from tarry.service.wire.secret import check_secret, generate_shared
 from tarry.service.wire.sign import check_headers
 
@@ -209,14 +209,22 @@ class Endpoints:
     async def refuse_other_keys(self) -> None:
         """Raise if the sealing keys open no stored secret: then no request could be signed."""
         why: SealError | None = None
-        for endpoint in await self.store.read(kinds.SealedEndpoints()):
-            for secret in endpoint.secrets:
-                try:
-                    self.seals.open(secret.sealed, place(endpoint, "secret"))
-                except SealError as error:
-                    why = why or error
-                else:
-                    return
+        sealed = [
+            (secret.sealed, place(endpoint, "secret"))
+            for endpoint in await self.store.read(kinds.SealedEndpoints())
+            for secret in endpoint.secrets
+        ]
+        sealed += [
+            (data_key.sealed, place_of_data_key(data_key))
+            for data_key in await self.store.read(kinds.DataKeys())
+        ]
+        for value, place_of_value in sealed:
+            try:
+                self.seals.open(value, place_of_value)
+            except SealError as error:
+                why = why or error
+            else:
+                return
         if why is not None:
             wanted = (
                 "the keys of this database, in TARRY_SEALING_KEYS, in sealing_keys of open_hooks or"

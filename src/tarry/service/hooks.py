@@ -34,6 +34,8 @@ from tarry.service.model.redaction import Redaction
 from tarry.service.model.task import Task
 from tarry.service.model.text import check_text
 from tarry.service.replays import Replays
+from tarry.service.sealing.data_keys import DataKeys
+from tarry.service.sealing.sealed_store import sealed_store
 from tarry.service.settings import Settings
 from tarry.service.store.contract import Store
 from tarry.service.store.kinds import (
@@ -66,7 +68,8 @@ class Hooks(Actors, Endpoints, Messages, Keys, Replays):
         now: Callable[[], float] = time.time,
         chance: Callable[[int], bytes] = entropy,
     ) -> None:
-        self.settings, self.store, self.environment = settings, store, environment
+        self.settings, self.environment = settings, environment
+        self.store = sealed_store(store, seals, seal_payloads=settings.seal_payloads)
         self.redaction = Redaction.of(settings.redact)
         self.seals, self.egress = seals, egress
         self._make_sender = make_sender
@@ -136,6 +139,15 @@ class Hooks(Actors, Endpoints, Messages, Keys, Replays):
             by=self.by("delete_application"),
         )
 
+    async def erase_payloads(self, application: Application) -> bool:
+        """Delete an application's data key; return whether it had one.
+
+        Its sealed payloads and responses can never be opened again, and its deliveries that wait
+        with such a payload are discarded. New messages get a new key. What was stored unsealed
+        stays as it is: see `purge`.
+        """
+        return await self.store.erase(application.id, now=self._now(), by=self.action)
+
     async def set_policy(self, policy: str | None) -> None:
         """Set this environment's policy, for applications and endpoints that have none."""
         check_policy(policy)
@@ -144,6 +156,7 @@ class Hooks(Actors, Endpoints, Messages, Keys, Replays):
     async def reseal(self) -> int:
         """Seal everything with the newest key; return the number of endpoints. Safe to repeat."""
         await self.reseal_pepper()
+        await DataKeys(self.store, self.seals).reseal()
         return await self.reseal_endpoints()
 
     # --- Looking --------------------------------------------------------------------------------

@@ -18,11 +18,13 @@ class Settings(Struct, frozen=True, kw_only=True):
     `proxy` if there is one. `authorities` (a PEM file) are trusted in addition to the system's;
     `certificate` is shown to endpoints that ask for one, with its key in the same file.
     `sealing_keys` is a list of keys as `Seals.of` reads it; without it, a key file next to an
-    SQLite database is created and used.
+    SQLite database is created and used. With `seal_payloads`, payloads and responses are stored
+    sealed.
     """
 
     db: str
     sealing_keys: str | None = None
+    seal_payloads: bool = False
     allow_network: tuple[str, ...] = ()
     ports: str = PORTS
     own: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from tarry.service.model.application import SHARDS, Application
 from tarry.service.model.attempt import Attempt, Settlement
 from tarry.service.model.audit import Action, ActorKind
 from tarry.service.model.claim import Claim
+from tarry.service.model.data_key import DataKey
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.event_type import EventType
@@ -76,6 +77,14 @@ def new_message(
 ) -> NewMessage:
     """Return a message to be accepted, with its idempotency key if given."""
     return NewMessage(a_message(application, **values), key, fingerprint)
+
+
+def a_data_key(application: str | Application, **values: object) -> DataKey:
+    """Return a data key of an application; it is not sealed, and seals nothing."""
+    defaults = DataKey(
+        id=new_id("dkey_"), application=_id(application), sealed=b"\x00key", created_at=NOON
+    )
+    return replace(defaults, **values)
 
 
 def a_due(**values: object) -> Due:

@@ -22,6 +22,16 @@ def test_a_backlog_drains_beside_the_floor(bench: Bench) -> None:
     assert tarry["cpu_microseconds"] > 0
 
 
+def test_sealing_is_measured_beside_not_sealing(bench: Bench) -> None:
+    ended = bench(*FEW, "--seal-payloads", "--json")
+    assert ended.exit_code == 0, ended.output
+    _, plain, sealed = json.loads(ended.output)
+    assert sealed["what"] == f"{plain['what']}, sealed"
+    assert (sealed["lost"], sealed["duplicated"]) == (0, 0)
+    ratio = f"{sealed['per_second'] / plain['per_second']:.2f} x sent"
+    assert ratio in sealed["note"]
+
+
 @pytest.mark.slow
 def test_workers_share_a_server(bench: Bench, database_url: str) -> None:
     ended = bench(*FEW, "--json", "--db", database_url, "--workers", "1", "--workers", "2")

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tarry.cli.bench import drain as module
-from tarry.cli.bench.drain import drain, open_unused
+from tarry.cli.bench.drain import Mode, drain, open_unused
 from tarry.cli.bench.sink import Sink
 from tarry.errors import ServiceError, SettingsError
 from tarry.service import open_hooks
@@ -25,7 +25,7 @@ async def test_all_arrive_once_and_are_recorded(tmp_path: Path, a_sink: Sink) ->
 async def test_two_workers_share_a_database_and_send_nothing_twice(
     database_url: str, a_sink: Sink
 ) -> None:
-    done = await drain(database_url, a_sink, deliveries=500, applications=64, workers=2)
+    done = await drain(database_url, a_sink, deliveries=500, applications=64, mode=Mode(2))
     assert (done.deliveries, done.lost, done.duplicated) == (500, 0, 0)
     assert done.cpu_microseconds is None
 

@@ -65,6 +65,15 @@ async def test_what_keys_to_the_api_are_hashed_with_is_opened_too(
     assert (await looked_at(DB))["sealing"].state is State.WRONG
 
 
+async def test_a_data_key_is_opened_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_hooks(DB, seal_payloads=True) as hooks:
+        await hooks.send(await hooks.application("shop"), "order.paid", {})
+    assert (await looked_at(DB))["sealing"].state is State.OK
+    async with open_hooks("sqlite:///other.db"):
+        monkeypatch.setenv(KEYS, key_path("sqlite:///other.db").read_text())
+    assert (await looked_at(DB))["sealing"].state is State.WRONG
+
+
 async def test_a_new_database_has_nothing_sealed() -> None:
     async with migrator(DB) as opened:
         await opened.up()

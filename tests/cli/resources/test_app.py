@@ -20,6 +20,14 @@ def test_an_application_is_made_changed_and_deleted(shell: Shell) -> None:
     )
 
 
+def test_erasing_says_whether_there_was_anything_sealed(shell: Shell) -> None:
+    nothing = "shop has no sealed payloads or responses\n"
+    assert shell.out("app", "erase", "shop", "--yes") == nothing
+    assert shell.json("app", "erase", "shop", "--yes") == {"erased": False}
+    ended = shell.run("app", "erase", "shop", given="n\n")
+    assert ended.exit_code == 2
+
+
 def test_one_that_is_there_will_do_if_asked_for(shell: Shell) -> None:
     code, said = shell.wrong("app", "create", "again", "--uid", "shop")
     assert (code, "409 conflict" in said) == (1, True)

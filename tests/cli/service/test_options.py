@@ -17,6 +17,7 @@ from tarry.cli.service.options import (
     ended,
     ports_option,
     quota_options,
+    seal_payloads_option,
     serving,
 )
 from tarry.errors import NotFound, SettingsError, StoreError, StoreUnavailable
@@ -98,6 +99,22 @@ def test_quotas_come_from_flags_the_environment_and_the_file(runner: CliRunner) 
     assert (refused.exit_code, "256MB" in refused.stderr) == (2, True)
 
 
+@click.command
+@config_option
+@seal_payloads_option
+def sealed(*, seal_payloads: bool) -> None:
+    click.echo(seal_payloads)
+
+
+def test_a_switch_comes_from_its_flag_the_environment_and_the_file(runner: CliRunner) -> None:
+    assert runner.invoke(sealed, []).stdout == "False\n"
+    assert runner.invoke(sealed, ["--seal-payloads"]).stdout == "True\n"
+    assert runner.invoke(sealed, [], env={"TARRY_SEAL_PAYLOADS": "1"}).stdout == "True\n"
+    Path("tarry.toml").write_text("seal_payloads = true\n")
+    assert runner.invoke(sealed, []).stdout == "True\n"
+    assert runner.invoke(sealed, [], env={"TARRY_SEAL_PAYLOADS": "0"}).stdout == "False\n"
+
+
 def test_without_a_database_the_command_line_is_wrong(runner: CliRunner) -> None:
     result = runner.invoke(show, [])
     assert result.exit_code == 2
@@ -123,6 +140,7 @@ def test_a_key_that_nobody_knows_is_an_error(runner: CliRunner, text: str, told:
         ('key = ["a"]', "the setting 'key' must be a text or a number"),
         ("db = {a = 1}", "the setting 'db' must be a text or a number"),
         ("in_flight = true", "the setting 'in_flight' must be a text or a number"),
+        ("seal_payloads = 1", "the setting 'seal_payloads' must be true or false"),
         ("allow_network = [[]]", "the setting 'allow_network' must be a text, or a list of them"),
     ],
 )

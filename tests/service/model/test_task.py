@@ -139,6 +139,6 @@ def test_a_known_replay_stands_for_a_new_one_if_it_covers_it() -> None:
 
 
 def test_replays_are_what_people_ask_for_of_an_endpoint() -> None:
-    assert {Work.DISCARD, Work.PURGE_CONTENT} == IN_PIECES - REPLAYS
+    assert {Work.DISCARD, Work.ERASE, Work.PURGE_CONTENT} == IN_PIECES - REPLAYS
     assert not REPLAYS & STATISTICS
     assert MOST_PENDING == 10

@@ -21,6 +21,7 @@ ENDINGS = {
     Reason.GONE,
     Reason.ABORTED,
     Reason.EXPUNGED,
+    Reason.ERASED,
     Reason.SKIPPED,
     Reason.CANCELLED,
     Reason.DISCARDED,

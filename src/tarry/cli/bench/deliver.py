@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -71,6 +71,9 @@ RIVALS: list[Callable[[int], Iterable[Row]]] = []
 @click.option(
     "--rivals", is_flag=True, help="Measure other stacks too (./dev bench deliver --rivals)."
 )
+@click.option(
+    "--seal-payloads", is_flag=True, help="Measure each again with payloads stored sealed."
+)
 @bench_options
 @serving
 async def deliver(  # noqa: PLR0913  one argument per option
@@ -81,6 +84,7 @@ async def deliver(  # noqa: PLR0913  one argument per option
     workers: tuple[int, ...],
     rounds: int,
     rivals: bool,
+    seal_payloads: bool,
     as_json: bool,
 ) -> None:
     """Measure how fast a backlog of signed webhooks drains.
@@ -94,7 +98,8 @@ async def deliver(  # noqa: PLR0913  one argument per option
         raise click.UsageError(
             "the rivals are measured from a checkout: ./dev bench deliver --rivals"
         )
-    rows = await measure(db, deliveries, applications, workers or (0,), rounds)
+    modes = modes_of(workers or (0,), seal_payloads=seal_payloads)
+    rows = await measure(db, deliveries, applications, modes, rounds)
     for rival in RIVALS if rivals else ():
         rows += rival(deliveries)
     if as_json:
@@ -115,11 +120,24 @@ def sealing() -> Iterator[None]:
             del os.environ["TARRY_SEALING_KEYS"]
 
 
+def modes_of(workers: Iterable[int], *, seal_payloads: bool) -> list[tuple[int, bool]]:
+    """Return what to measure: numbers of workers, each without and maybe also with sealing."""
+    return [(count, sealed) for count in workers for sealed in (False, True)[: 1 + seal_payloads]]
+
+
 async def measure(
-    db: str | None, deliveries: int, applications: int, workers: Iterable[int], rounds: int
+    db: str | None,
+    deliveries: int,
+    applications: int,
+    modes: Iterable[tuple[int, bool]],
+    rounds: int,
 ) -> list[Row]:
-    """Measure the floor, then tarry with each number of workers; return the best rounds."""
-    from tarry.cli.bench.drain import drain  # noqa: PLC0415  it needs the extra
+    """Measure the floor, then tarry in each mode; return the best rounds.
+
+    A mode is a number of workers, and whether payloads are sealed. A sealed one comes after the
+    same one without sealing.
+    """
+    from tarry.cli.bench.drain import Mode, drain  # noqa: PLC0415  it needs the extra
     from tarry.cli.bench.floor import bare_client  # noqa: PLC0415  likewise
     from tarry.cli.bench.sink import Sink  # noqa: PLC0415  likewise
 
@@ -127,19 +145,30 @@ async def measure(
         took = [await bare_client(sink.url, deliveries, CONCURRENCY) for _ in range(rounds)]
         floor = deliveries / min(took)
         rows = [Row("bare client, nothing stored", floor, 1.0)]
-        for count in workers:
+        for count, sealed in modes:
             drains = [
                 await drain(
-                    db or f"sqlite:///{Path(folder) / f'{count}-{number}.db'}",
+                    db or f"sqlite:///{Path(folder) / f'{count}-{number}-{sealed}.db'}",
                     sink,
                     deliveries=deliveries,
                     applications=applications,
-                    workers=count,
+                    mode=Mode(count, sealed),
                 )
                 for number in range(rounds)
             ]
-            rows.append(_best_row(_name(db, count), drains, floor))
+            row = _best_row(_name(db, count), drains, floor)
+            rows.append(_beside(rows[-1], row) if sealed else row)
     return rows
+
+
+def _beside(plain: Row, sealed: Row) -> Row:
+    """Return the row of sealed payloads, with the ratios of its rates to those without sealing."""
+    sent = sealed.per_second / plain.per_second
+    accepted = (sealed.accepted_per_second or 0.0) / (plain.accepted_per_second or 1.0)
+    note = f"to unsealed: {sent:.2f} x sent, {accepted:.2f} x accepted"
+    if sealed.cpu_microseconds is not None and plain.cpu_microseconds is not None:
+        note += f", {sealed.cpu_microseconds / plain.cpu_microseconds:.2f} x CPU"
+    return replace(sealed, what=f"{sealed.what}, sealed", note=note)
 
 
 def _name(db: str | None, workers: int) -> str:

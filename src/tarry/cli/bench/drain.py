@@ -34,6 +34,16 @@ UNUSED = "a database without applications: a new one, to measure"
 LOOPBACK = "127.0.0.0/8"
 
 
+class Mode(Struct, frozen=True):
+    """How a backlog drains: with no worker processes, this process is the worker."""
+
+    workers: int = 0
+    seal_payloads: bool = False
+
+
+HERE = Mode()
+
+
 class Drained(Struct, frozen=True, kw_only=True):
     """The figures of one run."""
 
@@ -50,15 +60,15 @@ class Drained(Struct, frozen=True, kw_only=True):
 
 
 async def drain(
-    db: str, sink: Sink, *, deliveries: int, applications: int = 1, workers: int = 0
+    db: str, sink: Sink, *, deliveries: int, applications: int = 1, mode: Mode = HERE
 ) -> Drained:
-    """Drain a backlog and return the figures; with `workers=0`, this process is the worker."""
+    """Drain a backlog and return the figures."""
     sink.reset()
-    async with open_unused(db) as hooks:
+    async with open_unused(db, seal_payloads=mode.seal_payloads) as hooks:
         endpoints = await _endpoints(hooks, sink.url, applications)
         accepted = await _accept(hooks, [app for app, _ in endpoints], deliveries)
         before = time.process_time()
-        dispatching = _processes(db, workers) if workers else hooks.dispatching()
+        dispatching = _processes(db, mode) if mode.workers else hooks.dispatching()
         async with dispatching:
             with seldom_collected():  # as in `tarry worker`
                 await _arrive(sink, deliveries)
@@ -73,16 +83,16 @@ async def drain(
         recorded_after=max(0.0, recorded_at - report.last_at),
         lost=deliveries - report.distinct,
         duplicated=report.duplicates,
-        cpu_microseconds=None if workers else cpu,
+        cpu_microseconds=None if mode.workers else cpu,
     )
 
 
 @asynccontextmanager
-async def open_unused(db: str) -> AsyncIterator[Hooks]:
+async def open_unused(db: str, *, seal_payloads: bool = False) -> AsyncIterator[Hooks]:
     """Open a database for a benchmark, and refuse one that holds any other applications."""
     async with AsyncExitStack() as opened:
         try:
-            opening = open_hooks(db, allow_network=(LOOPBACK,))
+            opening = open_hooks(db, allow_network=(LOOPBACK,), seal_payloads=seal_payloads)
             hooks = await opened.enter_async_context(opening)
         except SettingsError as error:
             if error.field != "sealing keys":
@@ -146,15 +156,16 @@ async def _recorded(hooks: Hooks, endpoints: Sequence[Endpoint]) -> None:
 
 
 @asynccontextmanager
-async def _processes(db: str, workers: int) -> AsyncIterator[None]:
+async def _processes(db: str, mode: Mode) -> AsyncIterator[None]:
     """Run workers in processes of their own, and stop them at the end."""
-    command = ("-m", "tarry.cli", "worker", "--allow-network", LOOPBACK)
+    command = ["-m", "tarry.cli", "worker", "--allow-network", LOOPBACK]
+    command += ["--seal-payloads"] * mode.seal_payloads
     surroundings = {**os.environ, "TARRY_DB": db}  # an argument would show in the list of processes
     started = [
         await asyncio.create_subprocess_exec(
             sys.executable, *command, env=surroundings, stderr=asyncio.subprocess.DEVNULL
         )
-        for _ in range(workers)
+        for _ in range(mode.workers)
     ]
     try:
         yield

@@ -103,10 +103,11 @@ async def clock(store: "Store") -> Finding:
 
 async def sealing(settings: "Settings", store: "Store") -> Finding:
     """Check that the sealing keys open the sealed secrets; this creates no keys."""
-    from tarry.service import Cut, kinds  # noqa: PLC0415  likewise
+    from tarry.service import Cut, kinds, seal  # noqa: PLC0415  likewise
     from tarry.service.build import KEYS, key_path, make_hooks, scheme, seals_for  # noqa: PLC0415  it needs the extra
 
     sealed = await store.read(kinds.SealedEndpoints(limit=1))
+    data_keys = await store.read(kinds.DataKeys(limit=1))
     keyed = [
         environment.id
         for environment in await store.read(kinds.Environments())
@@ -114,17 +115,19 @@ async def sealing(settings: "Settings", store: "Store") -> Finding:
     ]
     beside = scheme(settings.db) == "sqlite" and not os.environ.get(KEYS)
     if beside and not key_path(settings.db).exists():
-        if not sealed and not keyed:
+        if not (sealed or data_keys or keyed):
             return ok("sealing", NOTHING_SEALED)
         problem = f"{key_path(settings.db).name} is missing: restore it from your backup"
         return wrong("sealing", f"{problem}, or set {KEYS}")
     try:
         seals_for(settings)
-        if not sealed and not keyed:
+        if not (sealed or data_keys or keyed):
             return ok("sealing", NOTHING_SEALED)
         hooks = make_hooks(settings, store)
         for endpoint in sealed:
             hooks.secret(endpoint)
+        for data_key in data_keys:
+            hooks.seals.open(data_key.sealed, seal.place_of_data_key(data_key))
         if keyed:
             await hooks.pepper()
     except (SettingsError, SealError) as error:

@@ -127,6 +127,26 @@ def update(  # noqa: PLR0913  one argument per option
 @app_argument
 @yes_option
 @remote
+def erase(remote: Remote, *, app: str, yes: bool) -> None:
+    """Erase an application's sealed payloads and responses.
+
+    They can never be read again, and waiting deliveries of these messages are discarded. Payloads
+    that were stored before the setting --seal-payloads was on are not sealed, and stay.
+    """
+    confirm(f"Erase all sealed payloads and responses of {app}, for ever?", yes=yes)
+    answer = remote.server.request("POST", "app", app, "erase")
+    if remote.as_json:
+        remote.print(answer)
+    elif answer.read()["erased"]:
+        click.echo(f"erased the sealed payloads and responses of {app}")
+    else:
+        click.echo(f"{app} has no sealed payloads or responses")
+
+
+@app.command(epilog=EXIT_CODES)
+@app_argument
+@yes_option
+@remote
 def delete(remote: Remote, *, app: str, yes: bool) -> None:
     """Delete an application, and discard its waiting deliveries."""
     confirm(f"Delete the application {app}, and discard its waiting deliveries?", yes=yes)

@@ -42,10 +42,13 @@ KNOWN_SETTINGS = (
     *("allow_network", "api_key", "api_key_file", "authorities", "certificate", "db"),
     *("disk_reserve", "grace", "in_flight", "key", "key_file", "key_rate", "lease", "listen"),
     *("metrics_key", "metrics_key_file", "most_endpoints", "most_filters", "most_metadata"),
-    *("most_waiting", "ports", "proxy", "public_url", "redact", "server", "trusted_proxy"),
+    *("most_waiting", "ports", "proxy", "public_url", "redact", "seal_payloads", "server"),
+    "trusted_proxy",
 )
 LISTS = ("allow_network", "redact", "trusted_proxy")
 """Settings that may have several values."""
+SWITCHES = ("seal_payloads",)
+"""Settings that are true or false."""
 
 C = TypeVar("C", bound=Callable[..., object])
 P = ParamSpec("P")
@@ -102,6 +105,10 @@ def check_keys(document: Mapping[str, object], source: str) -> None:
 def check_values(document: Mapping[str, object], source: str) -> None:
     """Refuse a value of the wrong type. The value is not shown, since it may be a secret."""
     for key, value in document.items():
+        if key in SWITCHES:
+            if not isinstance(value, bool):
+                raise WrongSettings(f"{source}: the setting {key!r} must be true or false")
+            continue
         values = value if key in LISTS and isinstance(value, list) else [value]
         if any(
             isinstance(item, bool) or not isinstance(item, str | int | float) for item in values
@@ -183,6 +190,15 @@ wire_options = option_group(
     certificate_option,
 )
 """How endpoints are called: options of every command that sends requests."""
+
+
+seal_payloads_option = setting(
+    "--seal-payloads",
+    is_flag=True,
+    help="Store payloads and responses sealed, with a key for each application, so that they can be"
+    " erased by deleting the key. Default: off.",
+)
+"""Whether payloads are sealed: an option of every command that stores messages or responses."""
 
 
 quota_options = option_group(

@@ -21,6 +21,7 @@ from tarry.cli.service.options import (
     dispatch_options,
     ended,
     quota_options,
+    seal_payloads_option,
     serving,
     setting,
     size_options,
@@ -96,6 +97,7 @@ front_options = option_group(
 @db_option(default=DEFAULT_DATABASE)
 @wire_options
 @quota_options
+@seal_payloads_option
 @size_options
 @front_options
 @dispatch_options
@@ -136,6 +138,7 @@ async def serve(
 @db_option(required=True)
 @wire_options
 @quota_options
+@seal_payloads_option
 @size_options
 @front_options
 @serving

@@ -12,6 +12,7 @@ from tarry.cli.service.options import (
     dispatch_limits,
     dispatch_options,
     ended,
+    seal_payloads_option,
     serving,
     watch_stop_signals,
     wire_options,
@@ -22,6 +23,7 @@ from tarry.cli.service.options import (
 @config_option
 @db_option(required=True)
 @wire_options
+@seal_payloads_option
 @click.option("--migrate", is_flag=True, help="Bring the schema up to date first.")
 @dispatch_options
 @serving
@@ -32,7 +34,7 @@ async def worker(
     in_flight: int,
     lease: float,
     grace: float,
-    **wire: Any,  # noqa: ANN401  the values of wire_options
+    **wire: Any,  # noqa: ANN401  the values of wire_options, and seal_payloads
 ) -> None:
     """Deliver the messages that wait in a database.
 

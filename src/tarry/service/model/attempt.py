@@ -11,6 +11,8 @@ from tarry.service.model.delivery import Delivery, Reason, State
 
 EXPUNGED = b"EXPUNGED"
 """Replaces a stored response that was expunged."""
+ERASED = b"ERASED"
+"""Stands for a stored response whose data key was erased."""
 
 
 class Trigger(StrEnum):
@@ -26,7 +28,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     `number` counts all tries of the delivery from 1. `kind` is the class of the failure, None
     for a success. `counted` says whether the attempt counts for the policy: a failure of the
     whole lane does not. With `policy` (a version), `now` and `draw` the decision can be
-    repeated.
+    repeated. A stored body that is sealed names its data key in `sealed_with`.
     """
 
     id: str
@@ -46,6 +48,11 @@ class Attempt(Struct, frozen=True, kw_only=True):
     now: float = 0.0
     draw: float = 0.0
     decision: str = ""
+    sealed_with: str | None = None
+
+    def bare(self) -> "Attempt":
+        """Return it without its sealed body: the data key was erased before it was saved."""
+        return replace(self, body=b"")
 
 
 class Settlement(Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ class State(StrEnum):
     FAILED = "failed"
     SKIPPED = "skipped"  # its endpoint was disabled by its owner
     CANCELLED = "cancelled"
-    DISCARDED = "discarded"  # its endpoint was deleted
+    DISCARDED = "discarded"  # its endpoint was deleted, or its payload erased
 
 
 WAITING, DELIVERED, FAILED = State.WAITING, State.DELIVERED, State.FAILED
@@ -66,6 +66,7 @@ class Reason(StrEnum):
     GONE = "endpoint gone"
     ABORTED = "aborted by the receiver"
     EXPUNGED = "payload expunged"
+    ERASED = "erased"  # the data key of its payload was deleted
     SKIPPED = "endpoint disabled"
     CANCELLED = "cancelled"
     DISCARDED = "endpoint deleted"

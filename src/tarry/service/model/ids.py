@@ -24,7 +24,8 @@ _FORM = re.compile(rf"[{ALPHABET}]{{{LENGTH}}}")
 _LETTERS = bytes(ord(ALPHABET[byte % len(ALPHABET)]) for byte in range(256))
 
 APPLICATION, ENDPOINT, MESSAGE, ATTEMPT = "app_", "ep_", "msg_", "atmpt_"
-ENVIRONMENT, TASK, NOTICE, KEY, AUDIT = "org_", "qtask_", "notice_", "key_", "audit_"
+ENVIRONMENT, TASK, NOTICE, KEY = "org_", "qtask_", "notice_", "key_"
+AUDIT, DATA_KEY = "audit_", "dkey_"
 
 
 def make(prefix: str, *, now: float, entropy: bytes) -> str:

@@ -129,7 +129,9 @@ class Due(Struct, frozen=True, kw_only=True, gc=False):  # it holds only values:
     """A delivery that may be sent, with its message's payload.
 
     For a resend, `resend` is set and there is nothing about a delivery: `seq` and counts are 0, and
-    `accepted_at` is the message's.
+    `accepted_at` is the message's. A payload that is still sealed names its data key in
+    `sealed_with`; without a payload, that key was erased. `unopened` says why it could not be
+    opened although the key exists.
     """
 
     lane: int
@@ -146,6 +148,8 @@ class Due(Struct, frozen=True, kw_only=True, gc=False):  # it holds only values:
     resend: str = ""
     content_type: str | None = None
     chain: int = 0
+    sealed_with: str | None = None
+    unopened: str = ""
 
 
 class Fetched(Struct, frozen=True):
@@ -154,10 +158,12 @@ class Fetched(Struct, frozen=True):
     `next_due_at` has, for each lane of a WAITING want, the due time of its first delivery that
     is not due yet, if there is one. `added` and `versions` have the number of added deliveries
     and the version of every lane of a want: a delivery that was accepted after a change is
-    returned with the version of that change, or a later one.
+    returned with the version of that change, or a later one. `stored_bytes` is the size of the
+    payloads as they are stored, if that differs from the size of those in `due`.
     """
 
     due: list[Due]
     next_due_at: dict[int, float]
     added: dict[int, int]
     versions: dict[int, int]
+    stored_bytes: int = 0

@@ -20,7 +20,7 @@ class Message(Struct, frozen=True, kw_only=True):
     `deliver_at`. `payload` is None once it was expunged, by hand or by retention. From
     `payload_until` on it need not be kept, once all deliveries have ended. Without a
     `content_type` it is sent as JSON. `chain` is how many deliveries led to it, one caused by the
-    other: see `CHAIN_HEADER`.
+    other: see `CHAIN_HEADER`. A stored payload that is sealed names its data key in `sealed_with`.
     """
 
     id: str
@@ -35,6 +35,12 @@ class Message(Struct, frozen=True, kw_only=True):
     payload_until: float | None = None
     content_type: str | None = None
     chain: int = 0
+    sealed_with: str | None = None
+
+    @property
+    def is_erased(self) -> bool:
+        """Whether its payload cannot be opened any more, because its data key was erased."""
+        return self.payload is None and self.sealed_with is not None
 
     @property
     def is_scheduled(self) -> bool:
@@ -47,7 +53,8 @@ class NewMessage(Struct, frozen=True):
 
     `key` is unique in the environment. `fingerprint` is a hash of the request: the same key with
     another fingerprint is a conflict, with the same one the result is the first message again.
-    With `only`, an endpoint's id, it goes only there, whatever the endpoints want.
+    The fingerprint is keyed if the payload is sealed. With `only`, an endpoint's id, it goes only
+    there, whatever the endpoints want.
     """
 
     message: Message

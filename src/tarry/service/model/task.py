@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from hashlib import blake2b
 from typing import Any
 
 from msgspec import Struct
@@ -25,6 +26,7 @@ class Work(StrEnum):
         "endpoint.bulk-replay"  # deliver the selected messages, again or for the first time
     )
     DISCARD = "endpoint.discard"  # discard the live deliveries of a deleted endpoint
+    ERASE = "endpoint.erase"  # discard the live deliveries whose payloads were erased
     PURGE_CONTENT = "application.purge_content"  # expunge the payloads of all messages
     APP_STATS = "application.stats"  # count the deliveries of each application
     EVENT_TYPE_STATS = "event-type.aggregate"  # list the event types each application subscribes to
@@ -45,6 +47,7 @@ COUNTED: Mapping[Work, str] = {
     Work.REPLAY_MISSING: "messagesSent",
     Work.BULK_REPLAY: "messagesSent",
     Work.DISCARD: "deliveriesDiscarded",
+    Work.ERASE: "deliveriesDiscarded",
     Work.PURGE_CONTENT: "messagesPurged",
 }
 """The name of the count in the `data` of a finished task."""
@@ -157,6 +160,23 @@ def standing_for(new: Task, pending_tasks: Iterable[Task], *, pending: int, most
 def behind(accepted_at: float, message: str) -> str:
     """Return the cursor of a task after a message."""
     return f"{accepted_at!r} {message}"
+
+
+def erasing(endpoint: Endpoint, environment: str, key: str, now: float) -> Task:
+    """Return the task that discards an endpoint's deliveries after its data key was erased.
+
+    Its id is always the same for the same key.
+    """
+    chance = blake2b(f"{key} {endpoint.id}".encode(), digest_size=ids.CHANCE).digest()
+    return Task(
+        id=ids.make(ids.TASK, now=now, entropy=chance),
+        work=Work.ERASE,
+        environment=environment,
+        application=endpoint.application,
+        endpoint=endpoint.id,
+        lane=endpoint.lane,
+        created_at=now,
+    )
 
 
 def discarding(deleted: Endpoint, environment: str) -> Task:

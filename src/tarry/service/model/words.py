@@ -36,7 +36,7 @@ STATES: Mapping[State, Words] = {
     State.FAILED: Words("failed", "No more attempts will be made."),
     State.SKIPPED: Words("skipped", "It was not sent, because its endpoint was disabled."),
     State.CANCELLED: Words("cancelled", "A user cancelled the message."),
-    State.DISCARDED: Words("discarded", "Its endpoint was deleted."),
+    State.DISCARDED: Words("discarded", "Its endpoint was deleted, or its payload was erased."),
 }
 
 
@@ -100,6 +100,7 @@ REASONS: Mapping[Reason, Words] = {
         "aborted by the receiver", "The receiver wants no more attempts for this message."
     ),
     Reason.EXPUNGED: Words("payload expunged", "Its payload was deleted."),
+    Reason.ERASED: Words("erased", "A user erased the application's sealed payloads."),
     Reason.SKIPPED: Words(
         "endpoint was disabled", "The message was accepted while its endpoint was disabled."
     ),
@@ -170,6 +171,7 @@ _ENDINGS = {
     Reason.SKIPPED: State.SKIPPED,
     Reason.CANCELLED: State.CANCELLED,
     Reason.DISCARDED: State.DISCARDED,
+    Reason.ERASED: State.DISCARDED,
 }
 
 

@@ -11,6 +11,7 @@ from typing import TypeVar, assert_never, cast
 from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt
 from tarry.service.model.audit import Action, AuditEntry, AuditFilter
+from tarry.service.model.data_key import DataKey
 from tarry.service.model.delivery import Delivery
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.event_type import EventType
@@ -30,6 +31,7 @@ from tarry.service.store.kinds import (
     AuditTrail,
     Changeable,
     ChangeableKind,
+    DataKeys,
     DeletableKind,
     DeliveriesTo,
     Endpoints,
@@ -87,6 +89,8 @@ class RecordsByKind(ABC):
                 await self._create_event_type(record, by=by)
             case Key():
                 await self._create_key(record, by=by)
+            case DataKey():
+                await self._create_data_key(record)
             case _:
                 assert_never(record)
 
@@ -129,6 +133,9 @@ class RecordsByKind(ABC):
             case Applications(environment):
                 edit = cast("Callable[[Application], Application]", change)
                 changed = await self._change_application(environment, known_as, edit, by=by)
+            case DataKeys():
+                edit_data_key = cast("Callable[[DataKey], DataKey]", change)
+                changed = await self._change_data_key(known_as, edit_data_key)
             case Endpoints(application):
                 edit_endpoint = cast("Callable[[Endpoint], Endpoint]", change)
                 changed = await self._change_endpoint(
@@ -262,6 +269,8 @@ class RecordsByKind(ABC):
                 records = self._notices(query)
             case SealedEndpoints():
                 records = self._sealed(query)
+            case DataKeys():
+                records = self._data_keys(query)
             case _:
                 assert_never(query)
         return records
@@ -365,6 +374,9 @@ class RecordsByKind(ABC):
     @abstractmethod
     async def _sealed(self, query: SealedEndpoints) -> list[Endpoint]: ...
 
+    @abstractmethod
+    async def _data_keys(self, query: DataKeys) -> list[DataKey]: ...
+
     # --- The methods for the kinds: create and put ------------------------------------------------
 
     @abstractmethod
@@ -377,6 +389,9 @@ class RecordsByKind(ABC):
 
     @abstractmethod
     async def _create_key(self, key: Key, *, by: Action | None = None) -> None: ...
+
+    @abstractmethod
+    async def _create_data_key(self, data_key: DataKey) -> None: ...
 
     @abstractmethod
     async def _put_environment(
@@ -423,6 +438,11 @@ class RecordsByKind(ABC):
         by: Action | None = None,
         noting: Noting | None = None,
     ) -> Endpoint: ...
+
+    @abstractmethod
+    async def _change_data_key(
+        self, known_as: str, change: Callable[[DataKey], DataKey]
+    ) -> DataKey: ...
 
     @abstractmethod
     async def _change_event_type(

@@ -32,7 +32,7 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.key import Key
 from tarry.service.model.lane import Change, Fetched, LaneRow, Lease, Noting, Want
 from tarry.service.model.listing import Cut, Found
-from tarry.service.model.message import Accepted, NewMessage
+from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.model.task import FIRST_TENANT, IN_PIECES, Failure, Task, Tenant, Work
 from tarry.service.store.kinds import (
     Changeable,
@@ -46,6 +46,8 @@ from tarry.service.store.kinds import (
 )
 
 Record = TypeVar("Record")
+Seal = Callable[[Sequence[Message]], list[Message]]
+"""Returns messages with their payloads sealed, in the same order."""
 NO_RECORDS: Mapping[str, bytes] = MappingProxyType({})
 TOO_LONG = 10
 """No lease lasts this many times its length. If one seems to, the clock was set back since."""
@@ -79,6 +81,10 @@ class Ingest(Protocol):
         every message gets DiskNearlyFull, in stores that can measure the disk. The checks come in
         this order: application, key, event id, backlog, disk. A message that conflicts does not
         affect the others. If one call has the same key or event id twice, the first one counts.
+
+        Raises ErasedKeyError if a message to a known application is sealed with a data key that
+        does not exist, or that is erased before the commit. Then no message of the call is
+        accepted.
 
         A live delivery wakes a lane that was at rest, so `woken` will return that lane. A scheduled
         delivery wakes its lane in any case: the owner of an awake lane reads further ready
@@ -188,6 +194,8 @@ class Queue(Protocol):
         message, it gets an ended one with the lane's next sequence number (see `Resent.delivery`),
         which wakes no lane. All `Resent` are applied after the other settlements, in order.
 
+        An attempt that is sealed with an erased data key is saved without its sealed body.
+
         A `Change` of a lane is dropped unless a valid lease has its `epoch`; see `Change`.
         """
 
@@ -213,11 +221,12 @@ class Queue(Protocol):
         cancelled or discarded, loses its `due_at`.
         """
 
-    async def collect(self, *, now: float, limit: int) -> int:
+    async def collect(self, *, now: float, limit: int, seal: Seal | None = None) -> int:
         """Accept messages that callers wrote to the outbox table; return how many were accepted.
 
         Callers write them in their own transactions. They are accepted as by `add`, under the ids
         they already have, and wake lanes in the same way. A store without an outbox table has none.
+        The messages are accepted as `seal` returns them; its error is passed on.
         """
 
     async def origins(self, names: Sequence[str]) -> list[bytes]:
@@ -253,11 +262,12 @@ class Queue(Protocol):
 
         RECOVER makes FAILED deliveries READY again (reason REPLAYED, attempts 0, no memory and no
         due time, `tries` kept, `accepted_at` now so that the age starts again). REPLAY_MISSING and
-        BULK_REPLAY do the same for messages that fit `Task.replays`, still have their payload and
-        need not wait for their `deliver_at`. If the endpoint wants such a message and has no
-        delivery of it, it gets a new one: READY, REPLAYED and accepted now. DISCARD ends live
-        deliveries as DISCARDED and removes resends. PURGE_CONTENT expunges an application's
-        messages.
+        BULK_REPLAY do the same for messages that fit `Task.replays`, still have their payload
+        (neither expunged nor erased) and need not wait for their `deliver_at`. If the endpoint
+        wants such a message and has no delivery of it, it gets a new one: READY, REPLAYED and
+        accepted now. DISCARD ends live deliveries as DISCARDED and removes resends. ERASE ends live
+        deliveries as DISCARDED (reason ERASED) whose payload is sealed with an erased data key.
+        PURGE_CONTENT expunges an application's messages.
 
         Messages are processed in the order of acceptance, and by id within one instant. Messages
         outside the task's time range should cost nothing, however many there are. The work
@@ -376,6 +386,14 @@ class Actions(Protocol):
 
         The live deliveries of the message end as EXPUNGED when their turn comes. The response is
         replaced by EXPUNGED. Raises NotFound if there is no record with this id.
+        """
+
+    async def erase(self, application: str, *, now: float, by: Action | None = None) -> bool:
+        """Delete an application's data key; return whether it had one.
+
+        Nothing that is sealed with it can be opened again. In the same commit, each endpoint gets a
+        task that discards the deliveries concerned (`erasing`), and its lane is woken and gets a
+        new version. NotFound if there is no such application.
         """
 
     async def add_task(

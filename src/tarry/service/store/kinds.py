@@ -16,6 +16,7 @@ from msgspec import Struct
 from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt
 from tarry.service.model.audit import AuditEntry, AuditFilter
+from tarry.service.model.data_key import DataKey
 from tarry.service.model.delivery import Delivery
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.event_type import EventType
@@ -116,6 +117,19 @@ class Lanes(Struct, Gettable[LaneRow], frozen=True):
     """The lanes of an application, by the ids of their endpoints, deleted endpoints included."""
 
     application: str
+
+
+class DataKeys(Struct, Changeable[DataKey], Query[DataKey], frozen=True):
+    """The data keys with these names, each an id or an application; without names, all by id.
+
+    All of them come in pages of `limit`, after the id `after`, to change the sealing key. `create`
+    raises NotFound if the application does not exist, and Conflict if it has a data key. `change`
+    saves only `sealed`. `erase` deletes an application's key, as does `delete` of the application.
+    """
+
+    names: tuple[str, ...] | None = None
+    after: str = ""
+    limit: int = 100
 
 
 class PolicyVersions(Struct, Gettable[PolicyVersion], frozen=True):
@@ -283,7 +297,7 @@ PagedKind: TypeAlias = (
     | Tasks
     | AuditTrail
 )
-ChangeableKind: TypeAlias = Applications | Endpoints | EventTypes | Keys
+ChangeableKind: TypeAlias = Applications | DataKeys | Endpoints | EventTypes | Keys
 DeletableKind: TypeAlias = Applications | Endpoints | EventTypes
 ExpungeableKind: TypeAlias = Messages | AttemptsOf
 AnyQuery: TypeAlias = (
@@ -295,8 +309,9 @@ AnyQuery: TypeAlias = (
     | UndeliveredIn
     | Notices
     | SealedEndpoints
+    | DataKeys
 )
-NewRecord: TypeAlias = Environment | EventType | Key
+NewRecord: TypeAlias = Environment | EventType | Key | DataKey
 """What `create` adds."""
 Put = TypeVar("Put", bound=Environment | Application | Endpoint | PolicyVersion)
 """What `put` creates or replaces."""

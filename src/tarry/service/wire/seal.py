@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from msgspec import Struct
 
 from tarry.errors import SealError, SettingsError
+from tarry.service.model.data_key import DataKey
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.wire.exchange import Headers
 from tarry.service.wire.private_file import refuse_exposed
@@ -27,7 +28,7 @@ _FORM = 1
 """The first byte of a sealed secret; the second is the length of the key's id."""
 _NONCE = 12
 _TAG = 16
-_KEY_BYTES = 32
+KEY_BYTES = 32
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _KEYS_FORM = "a list of 'id:base64', the newest first, each key 32 random bytes"
 
@@ -53,7 +54,7 @@ class Seals:
             if not _ID.fullmatch(name):
                 wanted = "keys named by 1 to 64 letters, digits, '.', '_' or '-'"
                 raise SettingsError("sealing keys", name, wanted)
-            if len(key) != _KEY_BYTES:
+            if len(key) != KEY_BYTES:
                 raise SettingsError("sealing keys", f"{name} ({len(key)} bytes)", _KEYS_FORM)
             if name in self._ciphers:
                 raise SettingsError("sealing keys", name, "keys that all have another id")
@@ -124,12 +125,17 @@ def place(endpoint: Endpoint, column: str) -> Place:
     return Place(endpoint.application, endpoint.id, column)
 
 
+def place_of_data_key(data_key: DataKey) -> Place:
+    """Return the place of a sealed data key."""
+    return Place(data_key.application, data_key.id, "data key")
+
+
 # --- Keys ---------------------------------------------------------------------------------------
 
 
 def generate_key(name: str) -> str:
     """Return a new key of this name, as `Seals.of` reads it."""
-    return f"{name}:{b2a_base64(secrets.token_bytes(_KEY_BYTES), newline=False).decode('ascii')}"
+    return f"{name}:{b2a_base64(secrets.token_bytes(KEY_BYTES), newline=False).decode('ascii')}"
 
 
 def key_file(path: Path) -> str:

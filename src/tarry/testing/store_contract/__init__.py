@@ -38,6 +38,7 @@ TOPICS = (
     "resend",
     "sweep",
     "registry",
+    "data_keys",
     "notices",
     "audit",
     "claims",
@@ -54,6 +55,7 @@ from tarry.testing.store_contract.catalogue import CatalogueContract
 from tarry.testing.store_contract.claims import ClaimsContract
 from tarry.testing.store_contract.concurrent import ConcurrentContract
 from tarry.testing.store_contract.counting import CountingContract
+from tarry.testing.store_contract.data_keys import DataKeysContract
 from tarry.testing.store_contract.deliveries import DeliveriesContract
 from tarry.testing.store_contract.endpoints import EndpointsContract
 from tarry.testing.store_contract.expire import ExpireContract
@@ -100,6 +102,7 @@ class StoreContract(
     ResendContract,
     SweepContract,
     RegistryContract,
+    DataKeysContract,
     NoticesContract,
     AuditContract,
     ClaimsContract,

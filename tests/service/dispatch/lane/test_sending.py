@@ -2,10 +2,11 @@
 
 import asyncio
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tarry.core.outcome import Kind
 from tarry.core.pace import CLOSED, OPEN, PACED, Pace
@@ -15,12 +16,15 @@ from tarry.service.dispatch.lane.sending import AT_HAND, SLEEP_DELAY, next_send_
 from tarry.service.dispatch.limits.gate import Gate
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
-from tarry.service.model.lane import Fetched, Lease, Stream
+from tarry.service.model.lane import Fetched, Lease, Stream, Want
 from tarry.service.model.settings import HOUR, Limits
+from tarry.service.sealing.sealed_store import sealed_store
 from tarry.service.store.contract import Store
 from tarry.service.store.kinds import AllAttemptsOf, Messages
+from tarry.service.store.memory.store import MemoryStore
 from tarry.service.wire.exchange import Answer
-from tarry.testing.samples import NOON
+from tarry.service.wire.seal import Seals, generate_key
+from tarry.testing.samples import NOON, new_message
 from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import (
@@ -158,6 +162,69 @@ async def test_a_resend_of_a_payload_that_is_gone_ends_and_keeps_no_slot() -> No
         (attempt,) = await service.store.read(AllAttemptsOf(message))
         assert (attempt.kind, attempt.detail) == (Kind.REFUSED, Reason.EXPUNGED)
         assert (attempt.took, attempt.draw) == (0.0, 0.0)
+
+
+def sealing_with(name: str) -> Callable[[Store], Store]:
+    """Return a wrapper of stores that seals payloads, with a sealing key of this name."""
+    seals = Seals.of(generate_key(name))
+    return lambda store: sealed_store(store, seals, seal_payloads=True)
+
+
+@virtually
+async def test_a_delivery_whose_payload_was_erased_ends_and_keeps_no_slot() -> None:
+    def erased(store: MemoryStore) -> Store:
+        fetch = store.fetch
+
+        async def fetch_erased(wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
+            fetched = await fetch(wants, now=now, most_bytes=most_bytes)
+            due = [replace(due, payload=None, sealed_with="dkey_gone") for due in fetched.due]
+            return replace(fetched, due=due)
+
+        store.fetch = fetch_erased  # type: ignore[method-assign]  # as after an erasure
+        return store
+
+    async with virtual_service(through=erased) as service:
+        await service.add_endpoint("a.example")
+        free = service.dispatcher.context.slots.free
+        (message,) = await service.add()
+        await asyncio.sleep(1)
+        delivery = await service.delivery(message)
+        assert (delivery.state, delivery.reason) == (State.DISCARDED, Reason.ERASED)
+        assert service.dispatcher.context.slots.free == free
+        assert not service.sender.sent
+
+
+@virtually
+async def test_payloads_in_memory_are_not_sent_after_they_were_erased() -> None:
+    sealing = sealing_with("first")
+    async with virtual_service(through=sealing) as service:
+        endpoint = await service.add_endpoint("a.example", lambda _r, _n: DOWN)
+        new = [new_message(service.application, accepted_at=service.wall()) for _ in range(20)]
+        await sealing(service.store).add(new)
+        await asyncio.sleep(30)  # the endpoint is down, and the next probe is at hand
+        await service.store.erase(service.application.id, now=service.wall())
+        await asyncio.sleep(2)
+        before = len(service.sender.sent)
+        await asyncio.sleep(600)
+        assert len(service.sender.sent) == before
+        assert await service.counts(endpoint) == {State.DISCARDED: 20}
+
+
+@virtually
+async def test_a_payload_that_cannot_be_opened_is_a_failed_attempt_and_is_tried_again() -> None:
+    async with virtual_service(through=sealing_with("second")) as service:
+        await service.add_endpoint("a.example")
+        new = new_message(service.application, accepted_at=service.wall())
+        free = service.dispatcher.context.slots.free
+        await sealing_with("first")(service.store).add([new])
+        await asyncio.sleep(1)
+        delivery = await service.delivery(new.message.id)
+        assert (delivery.state, delivery.reason) == (State.WAITING, Reason.BACKOFF)
+        (attempt,) = await service.store.read(AllAttemptsOf(new.message.id))
+        assert (attempt.kind, attempt.status) == (Kind.REFUSED, None)
+        assert "'first'" in attempt.detail
+        assert service.dispatcher.context.slots.free == free
+        assert not service.sender.sent
 
 
 # --- How many go at once ------------------------------------------------------------------------

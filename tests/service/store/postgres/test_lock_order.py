@@ -3,20 +3,23 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
-from tarry.errors import NotFound
+from tarry.errors import Conflict, ErasedKeyError, NotFound
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, Due, Known, Stream, Want
 from tarry.service.model.task import Work
 from tarry.service.store.contract import Retention
-from tarry.service.store.kinds import Applications, Endpoints, Environment
+from tarry.service.store.kinds import Applications, DataKeys, Endpoints, Environment
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import (
     NOON,
+    a_data_key,
     a_task,
     an_attempt,
     an_endpoint,
@@ -66,6 +69,7 @@ class People:
             self.expire,
             self.set_policy,
             self.purge,
+            self.erase,
             self.sweep,
         ]
 
@@ -73,7 +77,12 @@ class People:
         keys = self.chance.choices(KEYS, k=3)  # the same one twice at times
         new = [new_message(self.scene.application, key=key, event_id=key) for key in keys]
         new += [new_message(self.scene.application) for _ in range(3)]
-        await self.store.add(new)
+        for data_key in await self.store.read(DataKeys((self.scene.application.id,))):
+            new = [
+                replace(one, message=replace(one.message, sealed_with=data_key.id)) for one in new
+            ]
+        with suppress(ErasedKeyError):
+            await self.store.add(new)
         self.messages = [*self.messages[-20:], *(added.message.id for added in new)]
 
     async def settle(self) -> None:
@@ -135,6 +144,12 @@ class People:
         task = a_task(self.an_endpoint(), Work.PURGE_CONTENT, lane=0)
         await self.store.add_task(task)
         await self.store.advance(task, now=NOON, limit=5, lease=self.scene.lease)
+
+    async def erase(self) -> None:
+        """Erase the data key, or create one."""
+        if not await self.store.erase(self.scene.application.id, now=NOON):
+            with suppress(Conflict):
+                await self.store.create(a_data_key(self.scene.application))
 
     async def expire(self) -> None:
         lane, lease = self.an_endpoint().lane, self.scene.lease

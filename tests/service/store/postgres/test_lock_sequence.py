@@ -12,7 +12,8 @@ import pytest
 from msgspec.structs import replace
 from psycopg.sql import SQL, Composable, Identifier, Literal
 
-from tarry.service.model.attempt import Resent
+from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.data_key import DataKey
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, Due, Known, Stream
 from tarry.service.model.message import Message
@@ -21,6 +22,7 @@ from tarry.service.store.contract import Retention
 from tarry.service.store.kinds import Applications, Endpoints
 from tarry.testing.samples import (
     NOON,
+    a_data_key,
     a_task,
     an_application,
     an_attempt,
@@ -44,6 +46,7 @@ ORDER = {
     "lane": "number",
     "resend": "lane, id",
     "lane_state": "lane",
+    "data_key": "id",
 }
 """The tables in the order in which their rows are locked, and the order of the rows in each."""
 OF_STAGE = {
@@ -52,6 +55,7 @@ OF_STAGE = {
     "lane": "number = ANY(%(lanes)s)",
     "resend": "lane = ANY(%(lanes)s)",
     "lane_state": "lane = ANY(%(lanes)s)",
+    "data_key": "application = %(application)s",
 }
 """Tables of which a transaction may lock several rows, and which rows a stage has there."""
 LAST = SQL("LOCK TABLE tarry.wake IN SHARE ROW EXCLUSIVE MODE")
@@ -65,6 +69,7 @@ class Stage(Scene):
     """An application with three endpoints, and with deliveries and resends in their lanes."""
 
     added: list[Message]
+    data_key: DataKey
 
     @classmethod
     async def build(cls, scene: Scene) -> "Stage":
@@ -73,6 +78,8 @@ class Stage(Scene):
         await store.put(application)
         endpoints = [await store.put(an_endpoint(application)) for _ in range(2)]
         stage = cls(store, application, endpoints[0], scene.leases)
+        stage.data_key = a_data_key(application)
+        await store.create(stage.data_key)
         stage.endpoints = endpoints
         stage.added = [await stage.add() for _ in range(3)]
         first, second = await stage.due(limit=2)
@@ -83,6 +90,11 @@ class Stage(Scene):
                 await store.resend(endpoint, message.id, resend=message.id)
         await stage.settle(changes=[stage.change(endpoints[1], Standing.DISABLED)])
         return stage
+
+    def sealed(self, due: Due) -> Settlement:
+        """Settle a delivery as delivered, with a sealed response."""
+        attempt = an_attempt(due, body=b"sealed", sealed_with=self.data_key.id)
+        return delivered(due, attempt=attempt)
 
     async def all_due(self, stream: Stream = Stream.READY) -> list[Due]:
         """Return the deliveries that all lanes could send, the last lane first."""
@@ -123,20 +135,24 @@ Prepare = Callable[[Stage], Awaitable[Act]]
 
 async def adding(stage: Stage) -> Act:
     names = [f"{stage.application.id} {number}" for number in (2, 1, 2)]
-    new = [new_message(stage.application, key=name, event_id=name) for name in names]
+    sealed_with = stage.data_key.id
+    new = [
+        new_message(stage.application, key=name, event_id=name, sealed_with=sealed_with)
+        for name in names
+    ]
     return lambda: stage.store.add(new)
 
 
 async def settling(stage: Stage) -> Act:
     due = await stage.all_due()
     await stage.store.cancel(stage.application.id, stage.added[2].id, now=NOON)
-    return lambda: stage.settle(*map(delivered, due), changes=stage.changes())
+    return lambda: stage.settle(*map(stage.sealed, due), changes=stage.changes())
 
 
 async def settling_with_standings(stage: Stage) -> Act:
     due = await stage.all_due()
     changes = stage.changes(Standing.PARKED)
-    return lambda: stage.settle(*map(delivered, due), changes=changes)
+    return lambda: stage.settle(*map(stage.sealed, due), changes=changes)
 
 
 async def settling_twice(stage: Stage) -> Act:
@@ -203,6 +219,10 @@ async def deleting_the_application(stage: Stage) -> Act:
     )
 
 
+async def erasing(stage: Stage) -> Act:
+    return lambda: stage.store.erase(stage.application.id, now=NOON)
+
+
 async def adding_a_task(stage: Stage) -> Act:
     task = await stage.task(Work.RECOVER)  # the second time, as after a crash
     return lambda: stage.store.add_task(task)
@@ -230,11 +250,13 @@ ACTS: dict[str, Prepare] = {
     "change an endpoint": changing_an_endpoint,
     "change the application": changing_the_application,
     "delete the application": deleting_the_application,
+    "erase": erasing,
     "add a task": adding_a_task,
     "recover": advancing(Work.RECOVER),
     "replay": advancing(Work.BULK_REPLAY),
     "replay missing": advancing(Work.REPLAY_MISSING),
     "discard": advancing(Work.DISCARD),
+    "discard what was erased": advancing(Work.ERASE),
     "purge": advancing(Work.PURGE_CONTENT),
 }
 

@@ -187,7 +187,7 @@ def _look_ahead(lane: Lane, gate: Gate, now: float) -> None:
 
 def _send(lane: Lane, due: Due, gate: Gate, now: float) -> None:
     """Send a delivery, unless its payload is gone or the retry budget has no room for it."""
-    if due.payload is None:
+    if due.payload is None and not due.unopened:
         _give_slots_back(lane)
         _end_without_payload(lane, due, now)
         return
@@ -196,13 +196,16 @@ def _send(lane: Lane, due: Due, gate: Gate, now: float) -> None:
         _give_slots_back(lane)
         lane.backlog.buffer.put_off(due, now + RETRY_PAUSE)
         return
-    _start_attempt(lane, due, due.payload, gate, now)
+    _start_attempt(lane, due, due.payload or b"", gate, now)
 
 
 def _end_without_payload(lane: Lane, due: Due, now: float) -> None:
     """End a delivery whose payload is not kept any more."""
     if not due.resend:
-        ruling = Ruling(State.FAILED, Reason.EXPUNGED, due.attempts)
+        state, reason = State.FAILED, Reason.EXPUNGED
+        if due.sealed_with is not None:
+            state, reason = State.DISCARDED, Reason.ERASED
+        ruling = Ruling(state, reason, due.attempts)
         lane.finish(due, settlement(due, ruling, None, epoch=lane.epoch, now=now))
         return
     pending = _pending_attempt(lane, due, lane.gates.own, 0, now)
@@ -226,6 +229,10 @@ def _start_attempt(lane: Lane, due: Due, payload: bytes, gate: Gate, now: float)
     pending = _pending_attempt(lane, due, gate, epoch, now)
     if config.target is None:
         context.later(0.0, lambda: pending.done(config.refused))
+        return
+    if due.unopened:
+        unopened = Answer(0.0, failure=Kind.REFUSED, detail=due.unopened)
+        context.later(0.0, lambda: pending.done(unopened))
         return
     try:
         request = signed_request(

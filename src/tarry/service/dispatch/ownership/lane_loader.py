@@ -230,9 +230,9 @@ class LaneLoader:
 READ_TOGETHER = 64
 """For how many lanes rows are read together."""
 MOST_BYTES = 2 * 1024 * 1024
-LARGEST = 1024 * 1024
-"""The size of the largest payload. If an answer had less room left than this, the store may have
-more rows than it returned."""
+LARGEST = 1024 * 1024 + 256
+"""The size of the largest payload, sealed. If an answer had less room left than this, the store may
+have more rows than it returned."""
 
 
 async def read_rows_once(store: Queue, context: Context, work: Work[Lane]) -> None:
@@ -314,5 +314,5 @@ def _hand_out(
 
 
 def _payload_bytes(fetched: Fetched) -> int:
-    """Return the bytes of all fetched payloads."""
-    return sum(len(row.payload or b"") for row in fetched.due)
+    """Return the bytes of all fetched payloads, as they are stored."""
+    return fetched.stored_bytes or sum(len(row.payload or b"") for row in fetched.due)

@@ -48,6 +48,7 @@ async def count_statistics(store: Store, task: Task, query_lock: asyncio.Lock) -
             | Work.REPLAY_MISSING
             | Work.BULK_REPLAY
             | Work.DISCARD
+            | Work.ERASE
             | Work.PURGE_CONTENT
         ):
             raise ValueError(f"{task.work} is done in pieces, there is nothing to count")

@@ -161,6 +161,7 @@ class MemoryCatalogue(RecordsByKind):
         """Hide an application and delete its endpoints; return tasks that discard deliveries."""
         self._application_in(environment, application)
         self._data.hidden.add(application)
+        self._data.erase_data_key(application)
         self._data.write_entry(by, application_target(application))
         endpoints = sorted(self._endpoints(application), key=_id)
         return [

@@ -11,6 +11,7 @@ from tarry.service.model.application import SHARDS, Application, shard_of
 from tarry.service.model.attempt import Attempt
 from tarry.service.model.audit import Action, AuditEntry, Target
 from tarry.service.model.claim import Claim
+from tarry.service.model.data_key import DataKey
 from tarry.service.model.delivery import LIVE, Delivery
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.event_type import EventType
@@ -58,6 +59,7 @@ class Data:
         self.audit: dict[str, AuditEntry] = {}
         self.event_types, self.api_keys, self.claims = {}, {}, {}
         self.kept: dict[str, bytes] = {}
+        self.data_keys: dict[str, DataKey] = {}
         self.tasks = {}
         self.policies: dict[str, str] = {}
         self.origins: dict[str, bytes] = {}
@@ -110,6 +112,17 @@ class Data:
         """Add a delivery to a lane; its number must be the lane's next one."""
         lane.put(delivery)
         self.positions[delivery.message].append((lane, delivery.seq))
+
+    def erase_data_key(self, application: str) -> DataKey | None:
+        """Delete an application's data key, and return it; None if there is none."""
+        for data_key in self.data_keys.values():
+            if data_key.application == application:
+                return self.data_keys.pop(data_key.id)
+        return None
+
+    def is_erased(self, sealed_with: str | None) -> bool:
+        """Return whether a value is sealed with a data key that was erased."""
+        return sealed_with is not None and sealed_with not in self.data_keys
 
     def has_ended(self, message: Message) -> bool:
         """Return whether a message has no live delivery and no resend."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from tarry.errors import BacklogFull, Conflict, NotFound
+from tarry.errors import BacklogFull, Conflict, ErasedKeyError, NotFound
 from tarry.service.model.application import Application
 from tarry.service.model.audit import Action, message_target
 from tarry.service.model.delivery import LIVE, Delivery, Reason, State
@@ -25,6 +25,10 @@ class MemoryIngest(RecordsByKind):
 
     async def add(self, messages: Sequence[NewMessage]) -> list[Result]:
         """Accept messages; return one result for each."""
+        for new in messages:
+            exists = new.message.application in self._data.applications.keys() - self._data.hidden
+            if exists and self._data.is_erased(new.message.sealed_with):
+                raise ErasedKeyError
         return [self._add(new) for new in messages]
 
     async def _expunge_message(
@@ -32,7 +36,7 @@ class MemoryIngest(RecordsByKind):
     ) -> None:
         """Delete a message's payload."""
         stored = self._data.message(application, message)
-        self._data.messages[message] = replace(stored, payload=None)
+        self._data.messages[message] = replace(stored, payload=None, sealed_with=None)
         self._data.write_entry(by, message_target(application, message))
 
     def _add(self, new: NewMessage) -> Result:

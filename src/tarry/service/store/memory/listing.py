@@ -98,7 +98,7 @@ class MemoryListing(RecordsByKind):
         )
         page = self._page_attempts(attempts, cut, attempt_filter)
         pairs = [
-            (attempt, replace(self._data.messages[attempt.message], payload=None))
+            (attempt, replace(self._data.messages[attempt.message], payload=None, sealed_with=None))
             for attempt in page.entries
         ]
         return Found(pairs, page.left_at)
@@ -124,7 +124,7 @@ class MemoryListing(RecordsByKind):
         """Replace the stored response of an attempt by EXPUNGED."""
         stored, _ = await self._attempt(message, attempt)
         attempts = self._data.attempts[message]
-        attempts[attempts.index(stored)] = replace(stored, body=EXPUNGED)
+        attempts[attempts.index(stored)] = replace(stored, body=EXPUNGED, sealed_with=None)
         application = self._data.messages[message].application
         self._data.write_entry(by, attempt_target(application, attempt))
 

@@ -11,7 +11,7 @@ from tarry.service.model.audit import changed
 from tarry.service.model.delivery import ENDED, Delivery, Reason, State
 from tarry.service.model.lane import Change, Due, Fetched, LaneRow, Lease, Stream, Want
 from tarry.service.model.text import mend
-from tarry.service.store.contract import NO_RECORDS
+from tarry.service.store.contract import NO_RECORDS, Seal
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.lane import Lane
 
@@ -76,7 +76,7 @@ class MemoryQueue:
             stored.put(ended(delivery, State.FAILED, Reason.AGED, now))
         return len(expired)
 
-    async def collect(self, *, now: float, limit: int) -> int:  # noqa: ARG002  nothing to collect
+    async def collect(self, *, now: float, limit: int, seal: Seal | None = None) -> int:  # noqa: ARG002  nothing to collect
         """Return 0: no other program can write into this store."""
         return 0
 
@@ -136,6 +136,7 @@ class MemoryQueue:
             memory=delivery.memory,
             content_type=message.content_type,
             chain=message.chain,
+            sealed_with=message.sealed_with,
         )
 
     def _resend(self, lane: Lane, resend: str) -> Due:
@@ -152,6 +153,7 @@ class MemoryQueue:
             resend=resend,
             content_type=message.content_type,
             chain=message.chain,
+            sealed_with=message.sealed_with,
         )
 
     def _settle(self, settlement: Settlement | Resent, leases: Sequence[Lease]) -> bool:
@@ -178,6 +180,8 @@ class MemoryQueue:
         return True
 
     def _save_attempt(self, attempt: Attempt) -> None:
+        if self._data.is_erased(attempt.sealed_with):
+            attempt = attempt.bare()
         self._data.attempts[attempt.message].append(replace(attempt, detail=mend(attempt.detail)))
 
     def _apply_resend(self, lane: Lane, resent: Resent) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from tarry.service.store.memory.catalogue import MemoryCatalogue
 from tarry.service.store.memory.data import Data
+from tarry.service.store.memory.data_keys import MemoryDataKeys
 from tarry.service.store.memory.history import MemoryHistory
 from tarry.service.store.memory.ingest import MemoryIngest
 from tarry.service.store.memory.leases import MemoryLeases
@@ -24,6 +25,7 @@ class MemoryStore(
     MemoryHistory,
     MemoryListing,
     MemoryRegistry,
+    MemoryDataKeys,
     MemoryUpkeep,
 ):
     """Keeps everything in this process. `clock` gives the time for leases.

@@ -137,15 +137,22 @@ class MemoryTasks(RecordsByKind):
                 return ((str(delivery.seq), _ready_again(delivery, now)) for delivery in failed)
             case Work.DISCARD:
                 return (
-                    (str(delivery.seq), _discarded(delivery, now))
+                    (str(delivery.seq), ended(delivery, State.DISCARDED, Reason.DISCARDED, now))
                     for delivery in self._deliveries_after_cursor(task, LIVE)
+                )
+            case Work.ERASE:
+                return (
+                    (str(delivery.seq), ended(delivery, State.DISCARDED, Reason.ERASED, now))
+                    for delivery in self._deliveries_after_cursor(task, LIVE)
+                    if self._data.is_erased(self._data.messages[delivery.message].sealed_with)
                 )
             case Work.REPLAY_MISSING | Work.BULK_REPLAY:
                 return self._replay_steps(task, now)
             case Work.PURGE_CONTENT:
                 full = (message for message in self._messages(task) if message.payload is not None)
                 return (
-                    (_cursor_after(message), replace(message, payload=None)) for message in full
+                    (_cursor_after(message), replace(message, payload=None, sealed_with=None))
+                    for message in full
                 )
             case Work.APP_STATS | Work.EVENT_TYPE_STATS:
                 return iter(())
@@ -172,7 +179,8 @@ class MemoryTasks(RecordsByKind):
     def _sendable(self, task: Task, now: float) -> Iterator[Message]:
         """Return the messages that have their payload and need not wait for their `deliver_at`."""
         for message in self._messages(task):
-            if message.payload is not None and (message.deliver_at or now) <= now:
+            whole = message.payload is not None and not self._data.is_erased(message.sealed_with)
+            if whole and (message.deliver_at or now) <= now:
                 yield message
 
     def _replay_steps(self, task: Task, now: float) -> Iterator[Step]:
@@ -241,11 +249,6 @@ def _new_delivery(lane: Lane, seq: int, message: Message, now: float) -> Deliver
     """Return a delivery, ready to send, of a message that had none in this lane."""
     delivery = Delivery(lane=lane.number, seq=seq, message=message.id, accepted_at=now)
     return _ready_again(delivery, now)
-
-
-def _discarded(delivery: Delivery, now: float) -> Delivery:
-    """Return a delivery as discarded."""
-    return ended(delivery, State.DISCARDED, Reason.DISCARDED, now)
 
 
 def _ready_again(delivery: Delivery, now: float) -> Delivery:

@@ -22,7 +22,7 @@ class MemoryUpkeep:
         ended = list(islice(self._ended(retention.messages_before), limit))
         swept = sum(self._forget(message) for message in ended)
         for message in list(islice(self._with_removable_payload(retention), limit)):
-            self._data.messages[message.id] = replace(message, payload=None)
+            self._data.messages[message.id] = replace(message, payload=None, sealed_with=None)
             swept += 1
         swept += self._forget_keys(retention.keys_before, limit)
         swept += self._forget_tasks(retention.tasks_before, limit)

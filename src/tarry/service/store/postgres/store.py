@@ -10,6 +10,7 @@ from tarry.service.model.message import NewMessage
 from tarry.service.store.migrate import log_update
 from tarry.service.store.old_rows import OldRows
 from tarry.service.store.postgres.catalogue.catalogue import PostgresCatalogue
+from tarry.service.store.postgres.catalogue.data_keys import PostgresDataKeys
 from tarry.service.store.postgres.catalogue.registry import PostgresRegistry
 from tarry.service.store.postgres.database import address
 from tarry.service.store.postgres.database.listen import Listening
@@ -44,6 +45,7 @@ class PostgresStore(
     PostgresHistory,
     PostgresListing,
     PostgresRegistry,
+    PostgresDataKeys,
     PostgresUpkeep,
 ):
     """Keeps everything in the schema `tarry` of a PostgreSQL database."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from tarry.service.store.migrate import log_update
 from tarry.service.store.old_rows import OldRows
 from tarry.service.store.sqlite.catalogue.catalogue import SqliteCatalogue
+from tarry.service.store.sqlite.catalogue.data_keys import SqliteDataKeys
 from tarry.service.store.sqlite.catalogue.registry import SqliteRegistry
 from tarry.service.store.sqlite.database.disk import Room
 from tarry.service.store.sqlite.database.own_thread import in_own_thread
@@ -34,6 +35,7 @@ class SqliteStore(
     SqliteHistory,
     SqliteListing,
     SqliteRegistry,
+    SqliteDataKeys,
     SqliteUpkeep,
 ):
     """Keeps everything in one file, whose schema must be up to date: see `open_sqlite`."""

@@ -1,8 +1,14 @@
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+
+from tarry.service import open_hooks
+from tarry.service.api.open import make_api
+from tarry.service.api.server import serving
+from tests.service.api.conftest import KEY
 
 pytestmark = pytest.mark.anyio
 
@@ -53,6 +59,31 @@ async def test_what_cannot_be_is_refused_with_its_place(
     answer = await client.post(APPS, json=fields)
     assert answer.status_code == 422
     assert answer.json()["detail"][0]["loc"] == loc
+
+
+async def test_erasing_makes_sealed_payloads_unreadable_and_no_others(
+    path: Path, client: httpx.AsyncClient
+) -> None:
+    messages = f"{APPS}/shop/msg"
+    new = {"eventType": "order.paid", "payload": {"card": "4000"}}
+    plain = (await client.post(messages, json=new)).json()["id"]
+    assert (await client.post(f"{APPS}/shop/erase")).json() == {"erased": False}
+    sealing = open_hooks(f"sqlite:////{str(path).lstrip('/')}", seal_payloads=True)
+    async with sealing as hooks, serving(await make_api(hooks, KEY), "127.0.0.1:0") as url:
+        made = await client.post(f"{url}{messages}", json=new, headers={"idempotency-key": "k"})
+        sealed = made.json()["id"]
+        assert made.json()["payload"] == new["payload"]
+        assert (await client.get(f"{messages}/{sealed}")).json()["payload"] == new["payload"]
+        assert (await client.post(f"{url}{APPS}/shop/erase")).json() == {"erased": True}
+        again = await client.post(f"{url}{messages}", json=new, headers={"idempotency-key": "k"})
+        assert (again.status_code, again.json()["code"]) == (409, "conflict")
+        listed = (await client.get(f"{url}{messages}")).json()["data"]
+        payloads = {message["id"]: message["payload"] for message in listed}
+        assert payloads == {plain: new["payload"], sealed: {"erased": True}}
+        (endpoint,) = (await client.get(f"{APPS}/shop/endpoint")).json()["data"]
+        resend = f"{url}{messages}/{sealed}/endpoint/{endpoint['id']}/resend"
+        answer = await client.post(resend)
+        assert (answer.status_code, answer.json()["code"]) == (400, "missing_payload")
 
 
 async def test_putting_makes_it_anew_or_makes_it(client: httpx.AsyncClient) -> None:

@@ -136,6 +136,23 @@ async def delete(call: Call) -> None:
     _forget(call, stored)
 
 
+class EraseOut(Struct):
+    """Whether the application had sealed payloads or responses."""
+
+    erased: bool
+
+
+@group.post("/app/{app_id}/erase", needs=Need.CHANGE)
+async def erase(call: Call) -> EraseOut:
+    """Erase all sealed payloads and responses of an application, for ever.
+
+    Its data key is deleted. Waiting deliveries of erased messages are discarded. New messages get a
+    new data key. Payloads that were stored unsealed stay: delete them with
+    `expunge-all-contents`.
+    """
+    return EraseOut(await call.hooks.erase_payloads(await call.application()))
+
+
 async def changed(
     call: Call, application: Application, fields: Mapping[str, object]
 ) -> Application:

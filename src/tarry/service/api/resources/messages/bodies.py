@@ -100,7 +100,8 @@ class MessageOut(Struct, rename="camel"):
 
 
 Many = Annotated[list[MessageIn], Meta(max_length=MOST_MESSAGES)]
-_EMPTY, _EXPIRED = msgspec.Raw(b"{}"), msgspec.Raw(b'{"expired":true}')
+_EMPTY = msgspec.Raw(b"{}")
+_EXPIRED, _ERASED = msgspec.Raw(b'{"expired":true}'), msgspec.Raw(b'{"erased":true}')
 
 
 def read_messages(body: bytes, *, batch: bool) -> list[MessageIn]:
@@ -171,7 +172,9 @@ def _headers(raw: RawIn) -> Iterable[tuple[str, str]]:
 async def message_out(message: Message, redaction: Redaction, *, with_content: bool) -> MessageOut:
     """Return a message as a response shows it."""
     payload = _EMPTY
-    if with_content:
+    if with_content and message.is_erased:
+        payload = _ERASED
+    elif with_content:
         payload = shown(message.payload and await redacted(redaction, message.payload))
     return MessageOut(
         id=message.id,

@@ -20,8 +20,15 @@ from tarry.service.model.lane import LaneRow, Noting, first_version
 from tarry.service.model.task import Task, discarding
 from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.kinds import Environment, PolicyVersion, SealedEndpoints
+from tarry.service.store.postgres.catalogue.data_keys import erase_data_key
 from tarry.service.store.postgres.database import rows
-from tarry.service.store.postgres.database.part import Part, wake, write_entry
+from tarry.service.store.postgres.database.part import (
+    Part,
+    lock_and_wake,
+    notify_owners,
+    wake,
+    write_entry,
+)
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.database.rows import refuse_nul
 from tarry.service.store.postgres.queries import SQL
@@ -214,7 +221,9 @@ class PostgresCatalogue(RecordsByKind, Part):
             await connection.execute(SQL["delete_application_lanes"], lanes)
             await connection.executemany(SQL["put_endpoint"], map(rows.from_endpoint, deleted))
             await write_entry(connection, by, application_target(application))
-            await wake(connection, lanes)
+            await lock_and_wake(connection, lanes)
+            await erase_data_key(connection, application)
+            await notify_owners(connection, lanes)
             await put_tasks(connection, tasks)
             hit("delete.before")
             return tasks

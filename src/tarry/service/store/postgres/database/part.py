@@ -33,6 +33,16 @@ async def write_entry(connection: Connection, by: Action | None, target: Target)
         await connection.execute(SQL["change_entry"], *rows.from_audit_entry(by.entry(target)))
 
 
+async def held_data_keys(connection: Connection, keys: Iterable[str | None]) -> set[str | None]:
+    """Return those of these data keys that exist; None stands for no key, and exists.
+
+    They cannot be erased before the transaction has ended.
+    """
+    if not (named := {key for key in keys if key is not None}):
+        return {None}
+    return {None, *(row["id"] for row in await connection.fetch(SQL["add_data_keys"], named))}
+
+
 async def wake(connection: Connection, lanes: Iterable[int]) -> None:
     """Wake lanes and notify their owners, with no other lock in between."""
     numbers = list(lanes)

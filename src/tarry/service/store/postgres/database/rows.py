@@ -141,6 +141,7 @@ def due(row: Row) -> Due:
         resend=row["resend"],
         content_type=row["content_type"],
         chain=row["chain"],
+        sealed_with=row["sealed_with"],
     )
 
 

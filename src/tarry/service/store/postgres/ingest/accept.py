@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator, Sequence
 
 from msgspec.structs import astuple
 
+from tarry.errors import ErasedKeyError
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.store.postgres.database.faults import Stale
-from tarry.service.store.postgres.database.part import insert_many, notify_owners
+from tarry.service.store.postgres.database.part import held_data_keys, insert_many, notify_owners
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.ingest.decide import Result, decide
 from tarry.service.store.postgres.ingest.routes import Route, Routes
@@ -49,15 +50,19 @@ async def accept(
                 looked_at = 0
                 await asyncio.sleep(0)
     try:
-        await _save(connection, accepted)
+        woken = await _save(connection, accepted)
     except Stale:
         routes.forget(new.message.application for new, _ in accepted)
         raise
+    data_keys = {new.message.sealed_with for new in messages if new.message.application in tenants}
+    if not data_keys <= await held_data_keys(connection, data_keys):
+        raise ErasedKeyError
+    await notify_owners(connection, woken)
     return results
 
 
-async def _save(connection: Connection, accepted: Sequence[Routed]) -> None:
-    """Write accepted messages with their deliveries, and wake the lanes."""
+async def _save(connection: Connection, accepted: Sequence[Routed]) -> list[int]:
+    """Write accepted messages with their deliveries; return the lanes whose owners to notify."""
     seqs, woken = await _take_numbers(connection, accepted)
     messages: list[tuple[object, ...]] = []
     deliveries: list[tuple[object, ...]] = []
@@ -78,7 +83,7 @@ async def _save(connection: Connection, accepted: Sequence[Routed]) -> None:
     await _insert(connection, messages, deliveries)
     if skipped := +skipped:
         await connection.execute(SQL["add_ended"], list(skipped), list(skipped.values()))
-    await notify_owners(connection, woken)
+    return woken
 
 
 async def _insert(

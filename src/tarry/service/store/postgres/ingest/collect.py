@@ -12,6 +12,7 @@ from tarry.service.model.allowed import check_names, check_size
 from tarry.service.model.lane import Notice
 from tarry.service.model.message import Message, NewMessage
 from tarry.service.model.text import MOST_SHOWN, check_instant, check_text
+from tarry.service.store.contract import Seal
 from tarry.service.store.postgres.database import faults, rows
 from tarry.service.store.postgres.database.part import Part
 from tarry.service.store.postgres.database.pool import Connection
@@ -45,14 +46,14 @@ class PostgresCollect(Part):
     _collected: str
     """The last application that had its turn."""
 
-    async def collect(self, *, now: float, limit: int) -> int:
+    async def collect(self, *, now: float, limit: int, seal: Seal | None = None) -> int:
         """Accept messages in the outbox; return how many were taken from it."""
 
         async def accept_together(connection: Connection) -> int:
-            return await self._accept_next(connection, _together, now, limit)
+            return await self._accept_next(connection, _together, now, limit, seal)
 
         async def accept_singly(connection: Connection) -> int:
-            return await self._accept_next(connection, _singly, now, limit)
+            return await self._accept_next(connection, _singly, now, limit, seal)
 
         try:
             taken = await self._database.run(accept_together)
@@ -65,7 +66,12 @@ class PostgresCollect(Part):
         return taken
 
     async def _accept_next(
-        self, connection: Connection, accept_rows: "AcceptRows", now: float, limit: int
+        self,
+        connection: Connection,
+        accept_rows: "AcceptRows",
+        now: float,
+        limit: int,
+        seal: Seal | None,
     ) -> int:
         """Accept the next messages of the outbox table; return how many rows were taken."""
         outbox_rows = await self._next(connection, limit)
@@ -79,7 +85,9 @@ class PostgresCollect(Part):
             if (refusal := _refusal(row, used_ids)) is not None
         }
         fresh = [row for row in outbox_rows if row["id"] not in refused]
-        results = await accept_rows(connection, self._routes, [_message(row, now) for row in fresh])
+        messages = [_message(row, now) for row in fresh]
+        new = [NewMessage(message) for message in (messages if seal is None else seal(messages))]
+        results = await accept_rows(connection, self._routes, new)
         answers: list[tuple[rows.Row, Result | ServiceError]] = [
             *zip(fresh, results, strict=True),
             *((row, refused[row["id"]]) for row in outbox_rows if row["id"] in refused),
@@ -150,20 +158,18 @@ def _refusal(row: rows.Row, used_ids: Container[str]) -> ServiceError | None:
     return None
 
 
-def _message(row: rows.Row, now: float) -> NewMessage:
+def _message(row: rows.Row, now: float) -> Message:
     """Return the message in a row of the outbox table."""
-    return NewMessage(
-        Message(
-            id=row["id"],
-            application=row["application"],
-            event_type=row["event_type"],
-            payload=row["payload"],
-            event_id=row["event_id"],
-            channels=tuple(row["channels"]),
-            tags=tuple(row["tags"]),
-            accepted_at=now,
-            deliver_at=row["deliver_at"],
-        )
+    return Message(
+        id=row["id"],
+        application=row["application"],
+        event_type=row["event_type"],
+        payload=row["payload"],
+        event_id=row["event_id"],
+        channels=tuple(row["channels"]),
+        tags=tuple(row["tags"]),
+        accepted_at=now,
+        deliver_at=row["deliver_at"],
     )
 
 

@@ -27,6 +27,10 @@ async def do_piece(connection: Connection, task: Task, now: float, limit: int) -
         case Work.RECOVER:
             return await _recover(connection, task, now, limit)
         case Work.DISCARD:
+            piece = await _discard(connection, task, now, limit)
+            await connection.execute(SQL["advance_resends"], task.lane)
+            return piece
+        case Work.ERASE:
             return await _discard(connection, task, now, limit)
         case Work.REPLAY_MISSING | Work.BULK_REPLAY:
             return await _replay_messages(connection, task, now, limit)
@@ -47,12 +51,16 @@ async def _recover(connection: Connection, task: Task, now: float, limit: int) -
 
 
 async def _discard(connection: Connection, task: Task, now: float, limit: int) -> Piece:
-    """Discard a piece of the lane's live deliveries, and all requested resends."""
-    deliveries, piece = await _next_deliveries(connection, "advance_live", task, limit, LIVE)
-    await connection.execute(SQL["advance_resends"], task.lane)
+    """Discard a piece of the lane's live deliveries: all of them, or those that were erased."""
+    query, reason = (
+        ("advance_erased", Reason.ERASED)
+        if task.work is Work.ERASE
+        else ("advance_live", Reason.DISCARDED)
+    )
+    deliveries, piece = await _next_deliveries(connection, query, task, limit, LIVE)
     seqs = [row["seq"] for row in deliveries]
     if seqs:
-        await connection.execute(SQL["advance_discarded"], task.lane, seqs, Reason.DISCARDED, now)
+        await connection.execute(SQL["advance_discarded"], task.lane, seqs, reason, now)
         await connection.execute(SQL["add_ended"], [task.lane], [len(seqs)])
     return piece
 

@@ -13,7 +13,13 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Change, Lease
 from tarry.service.store.postgres.database import rows
 from tarry.service.store.postgres.database.faults import Stale
-from tarry.service.store.postgres.database.part import Part, held, insert_many, write_entry
+from tarry.service.store.postgres.database.part import (
+    Part,
+    held,
+    held_data_keys,
+    insert_many,
+    write_entry,
+)
 from tarry.service.store.postgres.database.pool import Connection
 from tarry.service.store.postgres.queries import SQL
 
@@ -98,7 +104,11 @@ async def _settle(
     removed = [resent for _, resent in taken]
     await _add_missing(connection, _missing(removed, seqs))
     await _arrive(connection, removed)
-    await save_attempts(connection, attempts)
+    held_keys = await held_data_keys(connection, {attempt.sealed_with for attempt in attempts})
+    await save_attempts(
+        connection,
+        [attempt if attempt.sealed_with in held_keys else attempt.bare() for attempt in attempts],
+    )
     return done
 
 

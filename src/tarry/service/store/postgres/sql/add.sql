@@ -80,9 +80,9 @@ RETURNING l.number, l.shard, l.added - b.many AS added, l.version, NOT b.awake A
 -- name: add_messages
 -- Save a message; `lanes` and `seqs` are the places of its deliveries.
 INSERT INTO tarry.message (id, application, event_type, payload, event_id, channels, tags,
-                           accepted_at, deliver_at, payload_until, content_type, chain, key, lanes,
-                           seqs)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15);
+                           accepted_at, deliver_at, payload_until, content_type, chain,
+                           sealed_with, key, lanes, seqs)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16);
 
 -- name: add_deliveries
 -- Add a delivery to its lane.
@@ -105,4 +105,6 @@ UPDATE tarry.lane_state AS s
 
 -- name: expunge
 -- Delete a payload.
-UPDATE tarry.message SET payload = NULL WHERE application = $1 AND id = $2 RETURNING id;
+UPDATE tarry.message SET payload = NULL, sealed_with = NULL
+ WHERE application = $1 AND id = $2
+RETURNING id;

@@ -48,7 +48,7 @@ SELECT * FROM tarry.message WHERE id = ANY($1::text[]);
 -- name: page_attempts_to_messages
 -- Messages by id, without their payloads.
 SELECT id, application, event_type, NULL::bytea AS payload, event_id, channels, tags, accepted_at,
-       deliver_at, payload_until, content_type, chain
+       deliver_at, payload_until, content_type, chain, NULL::text AS sealed_with
   FROM tarry.message
  WHERE id = ANY($1::text[]);
 
@@ -162,7 +162,9 @@ SELECT * FROM tarry.endpoint WHERE lane = ANY($1::bigint[]);
 
 -- name: expunge_attempt
 -- Replace the stored response of an attempt.
-UPDATE tarry.attempt SET body = $3 WHERE message = $1 AND id = $2 RETURNING id;
+UPDATE tarry.attempt SET body = $3, sealed_with = NULL
+ WHERE message = $1 AND id = $2
+RETURNING id;
 
 -- name: expunge_attempt_application
 -- The application of a message.

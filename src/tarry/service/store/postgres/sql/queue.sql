@@ -31,7 +31,8 @@ WITH want AS (
 ), found AS (
     SELECT w.place, w.lane, w.stream, w.added, w.version, w.next_due_at, d.seq, d.message,
            d.accepted_at, d.due_at, d.tries, d.attempts, d.memory, d.resend, d.by_due,
-           m.event_type, m.payload, m.content_type, m.chain, m.accepted_at AS message_accepted_at,
+           m.event_type, m.payload, m.content_type, m.chain, m.sealed_with,
+           m.accepted_at AS message_accepted_at,
            row_number() OVER (PARTITION BY w.place ORDER BY d.by_due, d.seq, d.resend) AS nth,
            sum(octet_length(m.payload)) OVER (ORDER BY w.place, d.by_due, d.seq, d.resend) AS bytes
       FROM want AS w
@@ -187,8 +188,8 @@ UPDATE tarry.delivery AS d
 -- name: settle_attempts
 -- Save an attempt.
 INSERT INTO tarry.attempt (id, lane, message, number, at, took, url, status, kind, detail, body,
-                           trigger, counted, policy, now, draw, decision)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17);
+                           trigger, counted, policy, now, draw, decision, sealed_with)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18);
 
 -- name: settle_known
 -- Save the learned states of lanes.

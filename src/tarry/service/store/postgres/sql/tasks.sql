@@ -1,3 +1,8 @@
+-- part: is_erased
+-- Whether a message is sealed with a data key that was erased.
+(m.sealed_with IS NOT NULL
+        AND NOT EXISTS (SELECT FROM tarry.data_key AS k WHERE k.id = m.sealed_with))
+
 -- name: add_task
 -- Save a task.
 INSERT INTO tarry.task (id, work, environment, application, endpoint, lane, since, until, wanted,
@@ -80,6 +85,22 @@ SELECT d.seq, d.message,
  ORDER BY seq
  LIMIT $5;
 
+-- name: advance_erased
+-- The same, and whether also the message's payload was erased.
+(SELECT d.seq, m.accepted_at >= $3 AND m.accepted_at < $4 AND {is_erased} AS concerned
+   FROM tarry.delivery AS d JOIN tarry.message AS m ON m.id = d.message
+  WHERE +d.lane = $1 AND d.state = 'ready' AND d.seq > $2
+  ORDER BY d.seq
+  LIMIT $5)
+ UNION ALL
+(SELECT d.seq, d.state = 'waiting' AND m.accepted_at >= $3 AND m.accepted_at < $4 AND {is_erased}
+   FROM tarry.delivery AS d JOIN tarry.message AS m ON m.id = d.message
+  WHERE +d.lane = $1 AND d.state IN ('waiting', 'failed') AND d.seq > $2
+  ORDER BY d.seq
+  LIMIT $5)
+ ORDER BY seq
+ LIMIT $5;
+
 -- name: advance_kept
 -- Those of these deliveries that are still in one of the states, locked until the commit.
 SELECT seq, state FROM tarry.delivery
@@ -94,7 +115,7 @@ SELECT seq, state FROM tarry.delivery
 -- endpoint. OFFSET 0 makes PostgreSQL find attempts by message: searching back from the end of the
 -- lane takes long.
 SELECT m.accepted_at, m.id, m.event_type, m.channels, m.tags, d.seq, d.state,
-       m.payload IS NOT NULL
+       m.payload IS NOT NULL AND NOT {is_erased}
        AND coalesce(m.deliver_at <= $7, true)
        AND (d.seq IS NOT NULL
             OR (e.event_types IS NULL OR m.event_type = ANY(e.event_types))
@@ -130,7 +151,7 @@ SELECT accepted_at, id, payload IS NOT NULL AS concerned
 WITH held AS (
     SELECT id FROM tarry.message WHERE id = ANY($1::text[]) ORDER BY id FOR NO KEY UPDATE
 )
-UPDATE tarry.message AS m SET payload = NULL
+UPDATE tarry.message AS m SET payload = NULL, sealed_with = NULL
   FROM held AS h
  WHERE m.id = h.id AND m.payload IS NOT NULL
 RETURNING m.id;
@@ -156,7 +177,7 @@ UPDATE tarry.message AS m
  WHERE m.id = new.message;
 
 -- name: advance_discarded
--- End deliveries of a deleted endpoint.
+-- End deliveries of a deleted endpoint, or those whose payloads were erased.
 UPDATE tarry.delivery
    SET state = 'discarded', reason = $3, due_at = NULL, ended_at = $4
  WHERE lane = $1 AND seq = ANY($2::bigint[]);

@@ -109,7 +109,9 @@ WITH old AS (
      WHERE m.id = ANY($1::text[]) AND m.payload IS NOT NULL AND NOT {waits}
        FOR UPDATE OF m SKIP LOCKED
 )
-UPDATE tarry.message SET payload = NULL WHERE id = ANY(ARRAY(SELECT id FROM old)) RETURNING id;
+UPDATE tarry.message SET payload = NULL, sealed_with = NULL
+ WHERE id = ANY(ARRAY(SELECT id FROM old))
+RETURNING id;
 
 -- name: sweep_keys
 -- Delete old keys.

@@ -22,6 +22,7 @@ from tarry.service.model.lane import LaneRow, Noting, first_version
 from tarry.service.model.task import Task
 from tarry.service.store.by_kind import RecordsByKind
 from tarry.service.store.kinds import Environment, PolicyVersion, SealedEndpoints
+from tarry.service.store.sqlite.catalogue.data_keys import erase_data_key
 from tarry.service.store.sqlite.catalogue.endpoints import (
     discard_task,
     keep_endpoint,
@@ -218,6 +219,7 @@ class SqliteCatalogue(RecordsByKind):
                 discard_task(session, keep_endpoint(session, endpoint.stand(Standing.DELETED, now)))
                 for endpoint in endpoints
             ]
+            erase_data_key(session, application)
             session.write_entry(by, application_target(application))
             hit("delete.before")
             return tasks

@@ -63,7 +63,7 @@ def words(text: str) -> tuple[str, ...]:
 def message(row: Row) -> Message:
     """Return the message of a row."""
     message_id, application, event_type, payload, event_id, channels, tags, accepted_at, *rest = row
-    deliver_at, payload_until, content_type, chain = rest
+    deliver_at, payload_until, content_type, chain, sealed_with = rest
     return Message(
         id=message_id,
         application=application,
@@ -77,6 +77,7 @@ def message(row: Row) -> Message:
         payload_until=payload_until,
         content_type=content_type,
         chain=chain,
+        sealed_with=sealed_with,
     )
 
 
@@ -96,6 +97,7 @@ def message_row(number: int, message: Message) -> Row:
         message.content_type,
         message.chain,
         message.payload,
+        message.sealed_with,
     )
 
 
@@ -131,7 +133,7 @@ def message_with_delivery(row: Row) -> tuple[Message, Delivery]:
 def due(row: Row, stream: Stream) -> Due:
     """Return the delivery or resend of a row, with its payload."""
     lane, seq, message_id, event_type, payload, accepted_at, due_at, tries, attempts, *rest = row
-    memory, resend, content_type, chain = rest
+    memory, resend, content_type, chain, sealed_with = rest
     return Due(
         lane=lane,
         seq=seq,
@@ -147,13 +149,14 @@ def due(row: Row, stream: Stream) -> Due:
         resend=resend,
         content_type=content_type,
         chain=chain,
+        sealed_with=sealed_with,
     )
 
 
 def attempt(row: Row) -> Attempt:
     """Return the attempt of a row."""
     attempt_id, lane, message_id, number, at, took, url, status, kind, detail, body, *rest = row
-    trigger, counted, policy, now, draw, decision = rest
+    trigger, counted, policy, now, draw, decision, sealed_with = rest
     return Attempt(
         id=attempt_id,
         lane=lane,
@@ -172,6 +175,7 @@ def attempt(row: Row) -> Attempt:
         now=now,
         draw=draw,
         decision=decision,
+        sealed_with=sealed_with,
     )
 
 
@@ -182,7 +186,7 @@ def attempt_with_endpoint(row: Row) -> tuple[Attempt, Endpoint]:
 
 def attempt_with_message(row: Row) -> tuple[Attempt, Message]:
     """Return a row's attempt and the message after it."""
-    return attempt(row[:17]), message(row[17:])
+    return attempt(row[:18]), message(row[18:])
 
 
 def attempt_row(attempt: Attempt, message: int) -> Row:
@@ -205,6 +209,7 @@ def attempt_row(attempt: Attempt, message: int) -> Row:
         attempt.now,
         attempt.draw,
         attempt.decision,
+        attempt.sealed_with,
     )
 
 

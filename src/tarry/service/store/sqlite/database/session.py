@@ -164,6 +164,13 @@ class Session:
         document = json.encode(lease_rows).decode()
         return _EPOCHS.decode(self.db.execute(SQL["settle_held"], (document,)).get)
 
+    def held_data_keys(self, keys: Iterable[str | None]) -> set[str | None]:
+        """Return those of these data keys that exist; None stands for no key, and exists."""
+        if not (named := {key for key in keys if key is not None}):
+            return {None}
+        found = self.db.execute(SQL["add_data_keys"], (array(named),))
+        return {None, *(key for (key,) in found)}
+
     def held_for(self, lanes: Iterable[int], leases: Iterable[Lease]) -> dict[int, int]:
         """Return the epochs of the shards that hold these lanes, as far as a lease is still held.
 

@@ -6,7 +6,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from tarry.errors import BacklogFull, Conflict, DiskNearlyFull, NotFound
+from tarry.errors import BacklogFull, Conflict, DiskNearlyFull, ErasedKeyError, NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.audit import Action, message_target
 from tarry.service.model.delivery import Reason, State
@@ -98,6 +98,11 @@ class Adding:
         """Decide on each message in order, and save the accepted ones."""
         self._number = self._db.execute(SQL["add_last"]).get
         self._tenants = self._session.tenants({new.message.application for new in messages})
+        data_keys = {
+            new.message.sealed_with for new in messages if new.message.application in self._tenants
+        }
+        if not data_keys <= self._session.held_data_keys(data_keys):
+            raise ErasedKeyError
         answers = [self._decide(new) for new in messages]
         if self._fresh:
             self._save()

@@ -44,6 +44,7 @@ class BareFile:
                 None,
                 0,
                 payload,
+                None,
             )
             for number, id_ in numbered
         ]

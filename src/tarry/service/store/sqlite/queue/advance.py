@@ -80,12 +80,10 @@ def do_piece(session: Session, task: Task, now: float, limit: int) -> Piece:
             session.db.execute(SQL["settle_ended"], (-ended, task.lane))
             return piece
         case Work.DISCARD:
-            changed, piece = _next_deliveries(session, "advance_live", task, limit)
-            discarded = [(now, task.lane, seq) for seq, _ in changed]
-            write_rows(session.db, SQL["advance_discard"], discarded)
-            session.db.execute(SQL["settle_ended"], (len(changed), task.lane))
             session.db.execute(SQL["advance_resends"], (task.lane,))
-            return piece
+            return _discard(session, task, now, limit)
+        case Work.ERASE:
+            return _discard(session, task, now, limit)
         case Work.REPLAY_MISSING | Work.BULK_REPLAY:
             return _replay(session, task, now, limit)
         case Work.PURGE_CONTENT:
@@ -105,6 +103,20 @@ def _next_deliveries(
     bounds = _bounds(task, limit, since=task.since, after=int(task.cursor), lane=task.lane)
     with closing(session.db.execute(SQL[query], bounds)) as candidates:
         return _choose(candidates, task, limit)
+
+
+def _discard(session: Session, task: Task, now: float, limit: int) -> Piece:
+    """Discard a piece of the lane's live deliveries: all of them, or those that were erased."""
+    query, reason = (
+        ("advance_erased", Reason.ERASED)
+        if task.work is Work.ERASE
+        else ("advance_live", Reason.DISCARDED)
+    )
+    changed, piece = _next_deliveries(session, query, task, limit)
+    discarded = [(reason, now, task.lane, seq) for seq, _ in changed]
+    write_rows(session.db, SQL["advance_discard"], discarded)
+    session.db.execute(SQL["settle_ended"], (len(changed), task.lane))
+    return piece
 
 
 def _replay(session: Session, task: Task, now: float, limit: int) -> Piece:

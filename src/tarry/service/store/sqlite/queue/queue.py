@@ -11,7 +11,7 @@ import apsw
 
 from tarry.service.failpoints import hit
 from tarry.service.model.lane import Due, Fetched, LaneRow, Lease, Stream, Want
-from tarry.service.store.contract import NO_RECORDS, TOO_LONG, Nudge, Server
+from tarry.service.store.contract import NO_RECORDS, TOO_LONG, Nudge, Seal, Server
 from tarry.service.store.sqlite.database import rows
 from tarry.service.store.sqlite.database.session import Session
 from tarry.service.store.sqlite.database.threads import Threads
@@ -154,7 +154,7 @@ class SqliteQueue:
         """Return deliveries that these lanes can send next."""
         return await self._threads.read(lambda db: fetch_from(db, wants, now, most_bytes))
 
-    async def collect(self, *, now: float, limit: int) -> int:  # noqa: ARG002  nothing to collect
+    async def collect(self, *, now: float, limit: int, seal: Seal | None = None) -> int:  # noqa: ARG002  nothing to collect
         """Return 0: SQLite has no outbox table for callers' own transactions.
 
         A caller's own copy of SQLite in this process would break the file locks.

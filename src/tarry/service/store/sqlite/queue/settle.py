@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import json
 
 from tarry.service.failpoints import hit
-from tarry.service.model.attempt import Placed, Resent, Settlement, in_rounds
+from tarry.service.model.attempt import Attempt, Placed, Resent, Settlement, in_rounds
 from tarry.service.model.audit import changed
 from tarry.service.model.delivery import LIVE, WAITING
 from tarry.service.model.endpoint import Standing
@@ -84,7 +84,7 @@ def _settle(
         if _is_held(session, settlement, held)
     ]
     applied = [False] * len(settlements)
-    attempts: list[rows.Row] = []
+    attempts: list[tuple[Attempt, int]] = []
     ended = Counter[int]()
     for batch in in_rounds(allowed):
         unchanged = _unchanged(session, batch)
@@ -99,7 +99,7 @@ def _settle(
             applied[index] = is_live
             ended[settlement.lane] += is_live and settlement.state not in LIVE
             if settlement.attempt is not None:
-                attempts.append(rows.attempt_row(settlement.attempt, message))
+                attempts.append((settlement.attempt, message))
                 if not is_live:
                     session.db.execute(SQL["settle_late"], (settlement.lane, settlement.seq))
     for index, resent in allowed:
@@ -107,9 +107,14 @@ def _settle(
             resend_key = (resent.lane, resent.resend)
             for (message,) in list(session.db.execute(SQL["settle_resent"], resend_key)):
                 applied[index] = True
-                attempts.append(rows.attempt_row(resent.attempt, message))
+                attempts.append((resent.attempt, message))
                 ended[resent.lane] += _apply_resend(session, resent, message)
-    write_rows(session.db, SQL["settle_attempt"], attempts)
+    held_keys = session.held_data_keys(attempt.sealed_with for attempt, _ in attempts)
+    attempt_rows = [
+        rows.attempt_row(attempt if attempt.sealed_with in held_keys else attempt.bare(), message)
+        for attempt, message in attempts
+    ]
+    write_rows(session.db, SQL["settle_attempt"], attempt_rows)
     counted = [(deliveries, lane) for lane, deliveries in ended.items() if deliveries]
     write_rows(session.db, SQL["settle_ended"], counted)
     return applied

@@ -42,8 +42,8 @@ SELECT coalesce(max(number), 0) FROM message;
 -- name: add_message
 -- Save a message.
 INSERT INTO message (number, id, application, event_type, event_id, channels, tags, accepted_at,
-                     deliver_at, payload_until, content_type, chain, payload)
-SELECT * FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)) WHERE column1 IS NOT NULL;
+                     deliver_at, payload_until, content_type, chain, payload, sealed_with)
+SELECT * FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)) WHERE column1 IS NOT NULL;
 
 -- name: add_first
 -- Save an idempotency key with the first message under it.
@@ -69,6 +69,6 @@ SELECT * FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?)) WHERE column1 IS NOT NULL;
 -- name: expunge
 -- Delete a message's payload.
 UPDATE message
-   SET payload = NULL
+   SET payload = NULL, sealed_with = NULL
  WHERE id = :message AND application = :application
 RETURNING number;

@@ -9,7 +9,7 @@ SELECT added, version FROM lane WHERE number = :lane;
 -- Ready deliveries by sequence, between two numbers.
 SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payload,
        delivery.accepted_at, delivery.due_at, delivery.tries, delivery.attempts, delivery.memory, '',
-       message.content_type, message.chain
+       message.content_type, message.chain, message.sealed_with
   FROM delivery INDEXED BY delivery_ready
  CROSS JOIN message ON message.number = delivery.message
  WHERE delivery.lane = :lane AND delivery.state = 'ready'
@@ -21,7 +21,7 @@ SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payl
 -- Waiting deliveries by due time, those that are due.
 SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payload,
        delivery.accepted_at, delivery.due_at, delivery.tries, delivery.attempts, delivery.memory, '',
-       message.content_type, message.chain
+       message.content_type, message.chain, message.sealed_with
   FROM delivery INDEXED BY delivery_waiting
  CROSS JOIN message ON message.number = delivery.message
  WHERE delivery.lane = :lane AND delivery.state = 'waiting'
@@ -33,7 +33,7 @@ SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payl
 -- Waiting deliveries by due time, due or not, except scheduled ones.
 SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payload,
        delivery.accepted_at, delivery.due_at, delivery.tries, delivery.attempts, delivery.memory, '',
-       message.content_type, message.chain
+       message.content_type, message.chain, message.sealed_with
   FROM delivery INDEXED BY delivery_early
  CROSS JOIN message ON message.number = delivery.message
  WHERE delivery.lane = :lane AND delivery.state = 'waiting' AND delivery.reason <> 'scheduled'
@@ -44,7 +44,8 @@ SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payl
 -- name: fetch_resend
 -- Requested resends, in the order of the requests.
 SELECT resend.lane, 0, message.id, message.event_type, message.payload,
-       message.accepted_at, NULL, 0, 0, NULL, resend.id, message.content_type, message.chain
+       message.accepted_at, NULL, 0, 0, NULL, resend.id, message.content_type, message.chain,
+       message.sealed_with
   FROM resend
   JOIN message ON message.number = resend.message
  WHERE resend.lane = :lane

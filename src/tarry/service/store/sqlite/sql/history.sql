@@ -3,12 +3,12 @@
 -- name: get_message
 -- The message with an id or, if there is none, an event id.
 SELECT id, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at,
-       payload_until, content_type, chain
+       payload_until, content_type, chain, sealed_with
   FROM message
  WHERE id = :known_as AND application = :application
  UNION ALL
 SELECT id, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at,
-       payload_until, content_type, chain
+       payload_until, content_type, chain, sealed_with
   FROM message
  WHERE application = :application AND event_id = :known_as
  LIMIT 1;
@@ -16,7 +16,7 @@ SELECT id, application, event_type, payload, event_id, channels, tags, accepted_
 -- name: page_messages_found
 -- The message with a number.
 SELECT id, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at,
-       payload_until, content_type, chain
+       payload_until, content_type, chain, sealed_with
   FROM message
  WHERE number = :number;
 
@@ -90,7 +90,8 @@ SELECT endpoint.document, endpoint.lane AS lane, delivery.seq AS seq, message.id
 -- All attempts of a message.
 SELECT attempt.id, attempt.lane, message.id, attempt.number, attempt.at, attempt.took, attempt.url,
        attempt.status, attempt.kind, attempt.detail, attempt.body, attempt."trigger",
-       attempt.counted, attempt.policy, attempt.now, attempt.draw, attempt.decision
+       attempt.counted, attempt.policy, attempt.now, attempt.draw, attempt.decision,
+       attempt.sealed_with
   FROM message
   JOIN attempt ON attempt.message = message.number
  WHERE message.id = :message

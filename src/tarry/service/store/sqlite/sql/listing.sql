@@ -6,19 +6,20 @@
 -- The columns of a message.
 message.id, message.application, message.event_type, message.payload, message.event_id,
        message.channels, message.tags, message.accepted_at, message.deliver_at,
-       message.payload_until, message.content_type, message.chain
+       message.payload_until, message.content_type, message.chain, message.sealed_with
 
 -- part: message_without_payload
 -- The columns of a message, with NULL in place of its payload.
 message.id, message.application, message.event_type, NULL, message.event_id,
        message.channels, message.tags, message.accepted_at, message.deliver_at,
-       message.payload_until, message.content_type, message.chain
+       message.payload_until, message.content_type, message.chain, NULL
 
 -- part: whole_attempt
 -- The columns of an attempt at a message.
 attempt.id, attempt.lane, message.id, attempt.number, attempt.at, attempt.took, attempt.url,
        attempt.status, attempt.kind, attempt.detail, attempt.body, attempt."trigger",
-       attempt.counted, attempt.policy, attempt.now, attempt.draw, attempt.decision
+       attempt.counted, attempt.policy, attempt.now, attempt.draw, attempt.decision,
+       attempt.sealed_with
 
 -- part: message_fits
 -- Whether a message has the requested channel, tag and one of the event types.
@@ -175,7 +176,7 @@ SELECT endpoint.document,
 -- name: expunge_attempt
 -- Replace the stored response of an attempt.
 UPDATE attempt
-   SET body = :kept
+   SET body = :kept, sealed_with = NULL
  WHERE message = (SELECT number FROM message WHERE id = :message) AND id = :attempt
 RETURNING id;
 

@@ -48,8 +48,8 @@ UPDATE delivery SET state = 'delivered', reason = 'delivered', ended_at = :at
 -- name: settle_attempt
 -- Save an attempt.
 INSERT INTO attempt (lane, id, message, number, at, took, url, status, kind, detail, body,
-                     "trigger", counted, policy, now, draw, decision)
-SELECT * FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))
+                     "trigger", counted, policy, now, draw, decision, sealed_with)
+SELECT * FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))
  WHERE column1 IS NOT NULL;
 
 -- name: settle_ended

@@ -1,5 +1,10 @@
 -- Tasks: long work on a lane's deliveries or an application's messages.
 
+-- part: is_erased
+-- Whether a message is sealed with a data key that was erased.
+(message.sealed_with IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM data_key WHERE data_key.id = message.sealed_with))
+
 -- name: add_task
 -- Save a task, or its progress.
 INSERT INTO task (id, work, environment, application, lane, shard, created_at, finished_at,
@@ -61,12 +66,29 @@ SELECT delivery.seq AS seq, delivery.state = 'waiting'
  ORDER BY seq
  LIMIT :limit;
 
+-- name: advance_erased
+-- The same, and whether also the message's payload was erased.
+SELECT delivery.seq AS seq,
+       message.accepted_at >= :since AND message.accepted_at < :until AND {is_erased}
+  FROM delivery INDEXED BY delivery_ready
+ CROSS JOIN message ON message.number = delivery.message
+ WHERE delivery.lane = :lane AND delivery.state = 'ready' AND delivery.seq > :after
+ UNION ALL
+SELECT delivery.seq AS seq, delivery.state = 'waiting'
+       AND message.accepted_at >= :since AND message.accepted_at < :until AND {is_erased}
+  FROM delivery INDEXED BY delivery_stuck
+ CROSS JOIN message ON message.number = delivery.message
+ WHERE delivery.lane = :lane AND delivery.state IN ('waiting', 'failed') AND delivery.seq > :after
+ ORDER BY seq
+ LIMIT :limit;
+
 -- name: advance_messages
 -- An application's messages after one, by acceptance, each with its delivery in a lane if it has
 -- one, and with the status class of the last attempt there if requested.
 SELECT message.accepted_at, message.id, message.number, message.event_type, message.channels,
        message.tags,
-       message.payload IS NOT NULL AND coalesce(message.deliver_at <= :now, 1),
+       message.payload IS NOT NULL AND NOT {is_erased}
+       AND coalesce(message.deliver_at <= :now, 1),
        delivery.seq, delivery.state,
        iif(:classed, (SELECT coalesce(attempt.status, 0) / 100 * 100
                         FROM attempt INDEXED BY attempt_message
@@ -94,7 +116,7 @@ SELECT accepted_at, id, payload IS NOT NULL, number
 -- Delete the payloads of messages.
 WITH told (number) AS (VALUES (?))
 UPDATE message
-   SET payload = NULL
+   SET payload = NULL, sealed_with = NULL
   FROM told
  WHERE message.number = told.number AND message.payload IS NOT NULL;
 
@@ -108,10 +130,10 @@ UPDATE delivery
  WHERE delivery.lane = told.lane AND delivery.seq = told.seq;
 
 -- name: advance_discard
--- End deliveries whose endpoint was deleted.
-WITH told (now, lane, seq) AS (VALUES (?, ?, ?))
+-- End deliveries whose endpoint was deleted, or whose payload was erased.
+WITH told (reason, now, lane, seq) AS (VALUES (?, ?, ?, ?))
 UPDATE delivery
-   SET state = 'discarded', reason = 'endpoint deleted', due_at = NULL, ended_at = told.now
+   SET state = 'discarded', reason = told.reason, due_at = NULL, ended_at = told.now
   FROM told
  WHERE delivery.lane = told.lane AND delivery.seq = told.seq;
 

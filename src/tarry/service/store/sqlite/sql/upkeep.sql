@@ -58,7 +58,9 @@ DELETE FROM key WHERE message = :message;
 
 -- name: sweep_payload
 -- Delete a message's payload.
-UPDATE message SET payload = NULL WHERE number = :message AND payload IS NOT NULL;
+UPDATE message
+   SET payload = NULL, sealed_with = NULL
+ WHERE number = :message AND payload IS NOT NULL;
 
 -- name: sweep_keys
 -- Delete idempotency keys of messages accepted before a time.

@@ -18,6 +18,7 @@ import { perform } from "./endpoint_actions.js";
 /** @typedef {{ endpoint: any, sentences: string[], attempts: Attempt[] }} Delivery */
 
 const EXPIRED = '{"expired":true}';
+const ERASED = '{"erased":true}';
 const MAX_ATTEMPTS = 100;
 const ORDER = ["fail", "sending", "pending", "canceled", "success"]; // problems come first
 const TIMESTAMP = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(?:\+00:00|Z))/;
@@ -153,6 +154,9 @@ function payload(context, id, text) {
   if (text === EXPIRED) {
     return empty("The payload was deleted.",
       "Payloads are kept for a limited time. This one has expired or was expunged.");
+  }
+  if (text === ERASED) {
+    return empty("The payload was erased.", "The key that it was sealed with was deleted. Nobody can read it again.");
   }
   const onclick = () => {
     if (!indented.delete(id)) indented.add(id);
