@@ -1,7 +1,7 @@
 -- Data keys, which seal the payloads and responses of one application each. `sealed_with` names the
 -- data key of a row; without one, the row is not sealed.
 
-INSERT INTO tarry.migration (number, name) VALUES (8, 'data keys');
+INSERT INTO tarry.migration (number, name) VALUES (8, 'data_keys');
 
 CREATE TABLE tarry.data_key (
     id          text COLLATE "C" PRIMARY KEY,
