@@ -30,8 +30,8 @@ from tarry.testing.samples import a_notice, a_task, an_endpoint
 pytestmark = pytest.mark.anyio
 
 TABLES = (
-    "api_key application attempt audit claim data_key delivery endpoint environment event event_type"
-    " kept key lane lane_state leaving message migration notice origin outbox outbox_refused policy"
+    "api_key application attempt audit claim data_key delivery endpoint environment event"
+    " event_type kept key lane lane_state leaving message migration notice origin outbox outbox_refused policy"
     " resend shard task wake worker"
 )
 

@@ -42,10 +42,11 @@ def test_a_message_is_kept_whole(names: tuple[str, ...]) -> None:
         deliver_at=NOON,
         payload_until=NOON + 1,
         content_type="text/plain",
+        sealed_with="dkey_1",
     )
-    number, message_id, application, kind, *between, payload = rows.message_row(5, message)
+    number, message_id, application, kind, *middle, payload, key = rows.message_row(5, message)
     assert number == 5
-    assert rows.message((message_id, application, kind, payload, *between)) == message
+    assert rows.message((message_id, application, kind, payload, *middle, key)) == message
 
 
 def test_a_delivery_comes_behind_its_endpoint() -> None:
