@@ -11,7 +11,7 @@ from tests.measure.delivery import SOURCES, Tracer, pausing
 from tests.measure.house import files_of_a_delivery
 from tests.project_files import ROOT
 
-MOST_FILES = 52
+MOST_FILES = 51
 """How many files a reader opens who follows one delivery: fewer is better."""
 
 

@@ -126,8 +126,8 @@ def pace_backlog(lane: Lane, now: float) -> None:
 
 
 def pace_replay(lane: Lane, now: float) -> None:
-    """Send the backlog at a pace if a replay adds to it just now."""
-    if lane.number == lane.context.replayed_lane and lane.is_at_work:
+    """Send the backlog at a pace: a replay adds to it just now."""
+    if lane.is_at_work:
         pace_backlog(lane, now)
 
 

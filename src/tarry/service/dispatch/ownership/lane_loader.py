@@ -152,7 +152,8 @@ class LaneLoader:
         else:
             lane = self._new_lane(row, lane_config, shard.held)
             self._shards.add(shard, lane)
-        phases.pace_replay(lane, self._context.now())
+        if lane.number == self._context.replayed_lane:
+            phases.pace_replay(lane, self._context.now())
         lane.pump()
 
     def _new_lane(self, row: LaneRow, lane_config: LaneConfig, held: HeldLease) -> Lane:
@@ -271,7 +272,8 @@ async def read_rows_once(store: Queue, context: Context, work: Work[Lane]) -> No
     }
     _hand_out(steady, wants, fetched, cut=_payload_bytes(fetched) + LARGEST >= most)
     for lane in current:
-        phases.pace_replay(lane, context.now())
+        if lane.number == context.replayed_lane:
+            phases.pace_replay(lane, context.now())
         lane.pump()
 
 

@@ -31,8 +31,8 @@ pytestmark = pytest.mark.anyio
 
 TABLES = (
     "api_key application attempt audit claim data_key delivery endpoint environment event"
-    " event_type kept key lane lane_state leaving message migration notice origin outbox outbox_refused policy"
-    " resend shard task wake worker"
+    " event_type kept key lane lane_state leaving message migration notice origin outbox"
+    " outbox_refused policy resend shard task wake worker"
 )
 
 

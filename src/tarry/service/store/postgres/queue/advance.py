@@ -26,11 +26,7 @@ async def do_piece(connection: Connection, task: Task, now: float, limit: int) -
     match task.work:
         case Work.RECOVER:
             return await _recover(connection, task, now, limit)
-        case Work.DISCARD:
-            piece = await _discard(connection, task, now, limit)
-            await connection.execute(SQL["advance_resends"], task.lane)
-            return piece
-        case Work.ERASE:
+        case Work.DISCARD | Work.ERASE:
             return await _discard(connection, task, now, limit)
         case Work.REPLAY_MISSING | Work.BULK_REPLAY:
             return await _replay_messages(connection, task, now, limit)
@@ -51,13 +47,18 @@ async def _recover(connection: Connection, task: Task, now: float, limit: int) -
 
 
 async def _discard(connection: Connection, task: Task, now: float, limit: int) -> Piece:
-    """Discard a piece of the lane's live deliveries: all of them, or those that were erased."""
+    """Discard a piece of the lane's live deliveries, or only those that were erased.
+
+    With all of them, all requested resends are removed: see ARCHITECTURE.md ("The order of locks").
+    """
     query, reason = (
         ("advance_erased", Reason.ERASED)
         if task.work is Work.ERASE
         else ("advance_live", Reason.DISCARDED)
     )
     deliveries, piece = await _next_deliveries(connection, query, task, limit, LIVE)
+    if task.work is Work.DISCARD:
+        await connection.execute(SQL["advance_resends"], task.lane)
     seqs = [row["seq"] for row in deliveries]
     if seqs:
         await connection.execute(SQL["advance_discarded"], task.lane, seqs, reason, now)
