@@ -10,7 +10,7 @@ from tarry.errors import SealError
 from tarry.service.api.http.operation import Group
 from tarry.service.api.http.paging import MOST_PER_PAGE, Page
 from tarry.service.api.http.parsing import WRONG_ITERATOR
-from tarry.service.api.http.problem import BadRequest
+from tarry.service.api.http.problem import Invalid
 from tarry.service.api.http.times import Instant, instant, instant_or_none
 from tarry.service.api.resources.call import Call
 from tarry.service.api.resources.endpoints.lanes import lane_of
@@ -141,7 +141,7 @@ def _position(call: Call, iterator: str | None) -> Position:
     try:
         opened = call.hooks.seals.open(urlsafe_b64decode(iterator), _place(call))
     except (SealError, ValueError) as error:
-        raise BadRequest("invalid_iterator", f"iterator: {WRONG_ITERATOR}") from error
+        raise Invalid(["query", "iterator"], WRONG_ITERATOR) from error
     lane, _, seq = opened.partition(b".")
     return int(lane), int(seq)
 
