@@ -8,6 +8,7 @@ import hmac
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from hashlib import blake2b
 from http import HTTPStatus
 from typing import Any
@@ -249,14 +250,14 @@ class Api:
                 self._hooks_of_environment(caller, claim),
                 self._now() if claim is None else claim.at,
             )
-            if operation.audited:
-                hooks = _acting(hooks, caller, operation, request, claim)
+            acting = partial(_acting, hooks, caller, operation, request, claim)
             call = Call(
-                hooks,
+                acting() if operation.audited else hooks,
                 caller,
                 request,
                 match.names,
                 self._send_cache,
+                acting=acting,
                 readiness=self._readiness,
                 now=now,
             )

@@ -12,6 +12,7 @@ from tarry.service.api.resources.messages.send_cache import SendCache
 from tarry.service.hooks import Hooks
 from tarry.service.model import ids
 from tarry.service.model.application import Application
+from tarry.service.model.audit import Action
 from tarry.service.model.claim import Claim
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.message import Message
@@ -35,11 +36,22 @@ class Call:
         names: Mapping[str, str],
         send_cache: SendCache,
         *,
+        acting: Callable[[], Hooks],
         readiness: Readiness,
         now: float,
     ) -> None:
         self.hooks, self.caller, self.request, self.names = hooks, caller, request, names
         self.send_cache, self.readiness, self.now = send_cache, readiness, now
+        self._acting = acting
+
+    @property
+    def action(self) -> Action | None:
+        """Who does what, for the audit trail.
+
+        The trail has no entry about a message that is accepted, so its hooks have no action. It has
+        one about an application that the message creates.
+        """
+        return self.hooks.action or self._acting().action
 
     def new_id(self, prefix: str) -> str:
         """Return a new id; a request that is executed again gets the same ids."""

@@ -55,6 +55,20 @@ async def test_the_key_of_the_settings_a_tenant_and_a_program_are_told_apart(
     ]
 
 
+async def test_an_application_that_a_message_creates_has_an_entry(
+    client: httpx.AsyncClient,
+) -> None:
+    body = {"eventType": "a", "payload": {}, "application": {"name": "New", "uid": "new"}}
+    before = await trail(client)
+    for _ in range(2):
+        answer = await client.post("/api/v1/app/new/msg", json=body)
+        assert answer.status_code == 202
+    (entry, *rest) = await trail(client)
+    assert rest == before
+    created = (await client.get("/api/v1/app/new")).json()["id"]
+    assert (entry["operation"], entry["target"]["id"]) == ("v1.message.create", created)
+
+
 async def test_the_list_is_filtered_and_paged(client: httpx.AsyncClient, hooks: Hooks) -> None:
     for number in range(3):
         await client.post("/api/v1/app", json={"name": "x", "uid": f"x{number}"})

@@ -186,7 +186,7 @@ async def on_the_fly(call: Call, body: ApplicationIn) -> Application:
 
 async def _store(call: Call, new: Application) -> Application:
     """Save a new application and return it."""
-    await call.hooks.store.put(new, by=call.hooks.action)
+    await call.hooks.store.put(new, by=call.action)
     return new
 
 
