@@ -163,10 +163,7 @@ def behind(accepted_at: float, message: str) -> str:
 
 
 def erasing(endpoint: Endpoint, environment: str, key: str, now: float) -> Task:
-    """Return the task that discards an endpoint's deliveries after its data key was erased.
-
-    Its id is always the same for the same key.
-    """
+    """Return the task that discards an endpoint's deliveries after its data key was erased."""
     chance = blake2b(f"{key} {endpoint.id}".encode(), digest_size=ids.CHANCE).digest()
     return Task(
         id=ids.make(ids.TASK, now=now, entropy=chance),
