@@ -131,14 +131,14 @@ def erase(remote: Remote, *, app: str, yes: bool) -> None:
     """Erase an application's sealed payloads and responses.
 
     They can never be read again, and waiting deliveries of these messages are discarded. Payloads
-    that were stored before the setting --seal-payloads was on are not sealed, and stay.
+    that were stored while the setting --seal-payloads was off are not sealed, and stay.
     """
     confirm(f"Erase all sealed payloads and responses of {app}, for ever?", yes=yes)
     answer = remote.server.request("POST", "app", app, "erase")
     if remote.as_json:
         remote.print(answer)
     elif answer.read()["erased"]:
-        click.echo(f"erased the sealed payloads and responses of {app}")
+        click.echo(f"erased the sealed payloads and responses of {app}; unsealed ones stay")
     else:
         click.echo(f"{app} has no sealed payloads or responses")
 

@@ -77,8 +77,8 @@ front_options = option_group(
         "--trusted-proxy",
         multiple=True,
         metavar="NETWORK",
-        help="A proxy in front of this server whose X-Forwarded-Host and X-Forwarded-Proto count,"
-        " e.g. 10.0.0.7; repeatable. Default: none.",
+        help="A proxy in front of this server whose X-Forwarded-For, X-Forwarded-Host and"
+        " X-Forwarded-Proto count, e.g. 10.0.0.7; repeatable. Default: none.",
     ),
     setting(
         "--redact",

@@ -90,6 +90,9 @@ async def test_the_list_is_filtered_and_paged(client: httpx.AsyncClient, hooks: 
     assert rest == created[2:]
     unknown = await client.get(AUDIT, params={"app_id": "nobody"})
     assert unknown.status_code == 404
+    wrong = await client.get(AUDIT, params={"actor": "key from settings"})
+    assert wrong.status_code == 422
+    assert "a key's id or one of key, tenant, settings-key" in wrong.text
     foreign = await client.get(AUDIT, params={"iterator": "app_0Vb36jc38anWIdiQ27L1LH1rWdA"})
     assert foreign.status_code == 422
     assert (await client.get(AUDIT, params={"after": "9999-12-31T00:00:00Z"})).json()["data"] == []

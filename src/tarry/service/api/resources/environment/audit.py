@@ -6,6 +6,7 @@ from msgspec import Meta, Struct
 
 from tarry.service.api.http.operation import Group
 from tarry.service.api.http.paging import AuditMark, OrderedQuery, Page, cut, page
+from tarry.service.api.http.problem import Invalid
 from tarry.service.api.http.times import Instant, instant, seconds
 from tarry.service.api.resources.call import Call
 from tarry.service.api.resources.messages.bodies import Name
@@ -86,11 +87,15 @@ async def list_audit(call: Call, query: AuditQuery) -> Page[AuditEntryOut]:
 
 
 async def _filter(call: Call, query: AuditQuery) -> AuditFilter:
-    """Return the filter of a query; NotFound if no application has the uid in it."""
+    """Return the filter of a query; NotFound or Invalid if nothing can fit it."""
     application = query.app_id
     if application is not None and not application.startswith(ids.APPLICATION):
         kind = Applications(call.caller.environment)
         application = (await call.hooks.store.get(kind, application)).id
+    if query.actor is not None and not query.actor.startswith(ids.KEY):
+        kinds = [str(kind) for kind in ActorKind]
+        if query.actor not in kinds:
+            raise Invalid(["query", "actor"], f"it must be a key's id or one of {', '.join(kinds)}")
     after, before = (
         None if at is None else min(at, LATEST_IN_IDS)
         for at in map(seconds, (query.after, query.before))
