@@ -3,7 +3,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tarry.service.api.app import Receive, Send
+from tarry.service.api.app import Receive, Scope, Send
 from tarry.service.api.http.connection import MOST_HEAD, Connection, Joined
 from tarry.service.api.server import serving
 
@@ -219,3 +219,82 @@ async def test_of_too_many_connections_the_one_that_waited_longest_is_closed(
         await reader.readuntil(b'{"status":"alive"}')
     for _, writer in (first, second, third):
         writer.close()
+
+
+async def answered_early(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, Connection]:
+    """Return a connection that was answered before the last byte of its request."""
+    reader, writer = await connect(url)
+    writer.write(b"POST /api/v1/app HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{")
+    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 401 ")
+    return reader, writer, next(reversed(Connection.waiting))
+
+
+async def test_a_request_completed_after_its_answer_does_not_keep_the_connection_open(
+    url: str,
+) -> None:
+    reader, writer, connection = await answered_early(url)
+    connection.timeout_keep_alive = 0  # for the timer that the rest of the request starts
+    writer.write(b"}")
+    assert b"HTTP/1.1" not in await until_closed(reader)
+    writer.close()
+
+
+async def test_a_request_completed_after_its_answer_does_not_protect_from_the_limit(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    completed, complete = asyncio.Event(), Connection.on_message_complete
+
+    def noted(connection: Connection) -> None:
+        complete(connection)
+        completed.set()
+
+    monkeypatch.setattr(Connection, "on_message_complete", noted)
+    monkeypatch.setattr("tarry.service.api.http.connection.MOST_CONNECTIONS", 1)
+    reader, writer, connection = await answered_early(url)
+    connection.timeout_keep_alive = 3600  # only the limit closes it
+    writer.write(b"}")
+    await completed.wait()
+    next_reader, next_writer = await connect(url)
+    await until_closed(reader)
+    next_writer.write(ASK)
+    assert await next_reader.readline() == b"HTTP/1.1 200 OK\r\n"
+    for each in (writer, next_writer):
+        each.close()
+
+
+class SecondWaits:
+    """Answers the first request at once, and the second one when it is told to."""
+
+    def __init__(self) -> None:
+        self.second, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, scope: Scope, _receive: object, send: Send) -> None:
+        if scope["path"] == "/2":
+            self.second.set()
+            await self.go_on.wait()
+        headers = [(b"content-length", b"2")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+
+@pytest.mark.parametrize("body", [b"{}", b"{"], ids=["complete", "half a body"])
+async def test_only_a_complete_pipelined_request_protects_from_the_limit(
+    body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tarry.service.api.http.connection.MOST_CONNECTIONS", 1)
+    app = SecondWaits()
+    async with serving(app, "127.0.0.1:0") as url:
+        reader, writer = await connect(url)
+        second = b"POST /2 HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n" + body
+        writer.write(ASK + second)
+        async with asyncio.timeout(120):
+            await app.second.wait()
+            await reader.readuntil(b"\r\n\r\nok")
+        next_reader, next_writer = await connect(url)
+        dropped = next_reader if body == b"{}" else reader
+        assert await until_closed(dropped) == b""
+        app.go_on.set()
+        if dropped is next_reader:
+            assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+        for each in (writer, next_writer):
+            each.close()

@@ -117,6 +117,8 @@ class Connection(HttpToolsProtocol):
                 return
         if self._is_complete:
             self._stop_timer()
+            if self.cycle.response_complete:  # before its request was: no response follows
+                self._keep_alive()
         elif self._request_timer is None:
             self._start_timer()
 
@@ -135,16 +137,18 @@ class Connection(HttpToolsProtocol):
         self._in_head = False
 
     def on_message_complete(self) -> None:
-        """Note that the request is complete."""
+        """Note that the request is complete. If it is answered already, the connection waits."""
         super().on_message_complete()
-        self.waiting.pop(self, None)
+        if not self.cycle.response_complete:
+            self.waiting.pop(self, None)
         self._is_complete = True
         self._completed += 1
 
     def on_response_complete(self) -> None:
-        """Note that the connection waits for the next request."""
+        """Note that the connection waits, unless a complete request was pipelined."""
         super().on_response_complete()
-        if not self.transport.is_closing():
+        unanswered = (c for c in (*self._earlier, self.cycle) if not c.response_complete)
+        if not self.transport.is_closing() and all(cycle.more_body for cycle in unanswered):
             self.waiting[self] = None
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -186,6 +190,12 @@ class Connection(HttpToolsProtocol):
 
     def _unsupported_upgrade_warning(self) -> None:
         """Log nothing, so that clients cannot fill the log; the request is answered over HTTP."""
+
+    def _keep_alive(self) -> None:
+        """Close the connection if no data arrives in time; uvicorn does it only after responses."""
+        self.timeout_keep_alive_task = self.loop.call_later(
+            self.timeout_keep_alive, self.timeout_keep_alive_handler
+        )
 
     def _start_timer(self) -> None:
         """Refuse the request if it is not complete in time."""
