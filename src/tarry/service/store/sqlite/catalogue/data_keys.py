@@ -1,6 +1,7 @@
 """Data keys in this store: created, sealed again and erased."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from msgspec.structs import astuple
 
@@ -46,7 +47,9 @@ class SqliteDataKeys(RecordsByKind):
 
         def save_key(session: Session) -> None:
             _application(session, data_key.application)
-            if not session.db.execute(SQL["create_data_key"], astuple(data_key)).fetchall():
+            with _overwriting(session):
+                created = session.db.execute(SQL["create_data_key"], astuple(data_key)).fetchall()
+            if not created:
                 raise Conflict("data key", data_key.application)
 
         await self._threads.write(save_key)
@@ -61,7 +64,8 @@ class SqliteDataKeys(RecordsByKind):
             if row is None:
                 raise NotFound("data key", known_as)
             changed = change(_data_key(row))
-            session.db.execute(SQL["change_data_key"], (changed.sealed, known_as))
+            with _overwriting(session):
+                session.db.execute(SQL["change_data_key"], (changed.sealed, known_as))
             return changed
 
         return await self._threads.write(change_stored)
@@ -75,16 +79,24 @@ class SqliteDataKeys(RecordsByKind):
 
 
 def erase_data_key(session: Session, application: str) -> str | None:
-    """Delete an application's data key; return its id, None if there is none.
+    """Delete an application's data key; return its id, None if there is none."""
+    with _overwriting(session):
+        deleted = session.db.execute(SQL["erase_data_key"], (application,)).fetchall()
+    return str(deleted[0][0]) if deleted else None
 
-    SQLite overwrites the deleted row with zeros.
+
+@contextmanager
+def _overwriting(session: Session) -> Iterator[None]:
+    """Let SQLite overwrite with zeros what a statement deletes or moves.
+
+    Every statement that writes data keys needs it. A new row can move others to another page, and
+    their old copies would stay in the file after they are erased.
     """
     session.db.pragma("secure_delete", value=True)
     try:
-        deleted = session.db.execute(SQL["erase_data_key"], (application,)).fetchall()
+        yield
     finally:
         session.db.pragma("secure_delete", value=False)
-    return str(deleted[0][0]) if deleted else None
 
 
 def _application(session: Session, application: str) -> Application:
