@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+import psycopg
 import pytest
 from msgspec.structs import replace
 
 from tarry.errors import Conflict, NotFound, SealError, StoreError
-from tarry.service import build
+from tarry.service import build, outbox
 from tarry.service.model.attempt import ERASED, Attempt, Resent
 from tarry.service.model.lane import Due, Stream
 from tarry.service.model.message import Accepted, Message, NewMessage
@@ -323,6 +324,34 @@ async def test_with_another_sealing_key_nothing_is_lost_and_nothing_is_opened(
     await fail(scene, other, due)
     (row,) = await raw.read(AllAttemptsOf(message.id))
     assert (row.body, row.sealed_with) == (b"", None)
+
+
+async def test_an_application_whose_data_key_cannot_be_opened_stops_only_its_own_outbox(
+    tarry_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    raw = await build.open_store(tarry_url, migrate=True)
+    good, bad = an_application(), an_application()
+    for application in (good, bad):
+        await raw.put(application)
+    before = sealed_store(raw, SEALS, seal_payloads=True)
+    await before.add([new_message(bad)])
+    with psycopg.connect(tarry_url) as connection:
+        first, stays, last = (
+            outbox.put(connection, application=application.id, event_type="a", payload=PAYLOAD)
+            for application in (good, bad, good)
+        )
+    other = sealed_store(raw, Seals.of(generate_key("another")), seal_payloads=True)
+    assert await other.collect(now=NOON, limit=9) == 2
+    assert await other.collect(now=NOON, limit=9) == 0
+    found = (await other.page(Messages(good.id), EVERYTHING)).entries
+    assert [(message.id, message.payload) for message in found] == [
+        (first, PAYLOAD),
+        (last, PAYLOAD),
+    ]
+    assert f"messages of {bad.id} stay in the outbox" in caplog.text
+    assert await before.collect(now=NOON, limit=9) == 1
+    assert (await before.get(Messages(bad.id), stays)).payload == PAYLOAD
+    await raw.close()
 
 
 async def test_other_methods_are_those_of_the_store(raw: Store, sealing: Store) -> None:

@@ -14,7 +14,7 @@ from tarry.service.model.listing import Cut, Found
 from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.model.task import Task
 from tarry.service.sealing.data_keys import DataKeys, OpenKey
-from tarry.service.store.contract import Store
+from tarry.service.store.contract import Seal, Store
 from tarry.service.store.kinds import DeletableKind, Gettable, Paged, Query
 from tarry.service.wire.seal import Place, Seals
 
@@ -126,28 +126,35 @@ class SealedStore:
         return result
 
     async def collect(self, *, now: float, limit: int) -> int:
-        """Accept messages from the outbox table, sealed if payloads are."""
+        """Accept messages from the outbox table, sealed if payloads are.
+
+        Messages that cannot be sealed stay there until the right sealing keys are back.
+        """
         if not self._seals_payloads:
             return await self._store.collect(now=now, limit=limit)
+        leave = set[str]()
         while True:
             try:
-                return await self._store.collect(now=now, limit=limit, seal=self._sealed_by_known)
+                seal = Seal(self._sealed_by_known, leave)
+                return await self._store.collect(now=now, limit=limit, seal=seal)
             except _MissingKeysError as needed:
-                await self.data_keys.of(needed.applications)
+                for name, key in (await self.data_keys.of(needed.applications)).items():
+                    if key.why:
+                        log.warning("messages of %s stay in the outbox: %s", name, key.why)
+                        leave.add(name)
             except ErasedKeyError:
                 self.data_keys.forget()
 
     def _sealed_by_known(self, messages: Sequence[Message]) -> list[Message]:
         """Return messages sealed with the keys in memory; _MissingKeysError if one is not there."""
-        known = self.data_keys.known
-        applications = {message.application for message in messages}
-        if missing := {name for name in applications if known(name) is None}:
+        keys = {
+            application: key
+            for application in {message.application for message in messages}
+            if (key := self.data_keys.known(application)) is not None and not key.why
+        }
+        if missing := {message.application for message in messages} - keys.keys():
             raise _MissingKeysError(missing)
-        return [
-            _sealed_message(message, key)
-            for message in messages
-            if (key := known(message.application)) is not None
-        ]
+        return [_sealed_message(message, keys[message.application]) for message in messages]
 
     # --- Delivering -----------------------------------------------------------------------------
 
@@ -230,7 +237,7 @@ class SealedStore:
 
 
 class _MissingKeysError(Exception):
-    """The data keys of these applications are not in memory."""
+    """The data keys of these applications are not in memory, or cannot be opened."""
 
     def __init__(self, applications: set[str]) -> None:
         super().__init__(applications)

@@ -46,11 +46,20 @@ from tarry.service.store.kinds import (
 )
 
 Record = TypeVar("Record")
-Seal = Callable[[Sequence[Message]], list[Message]]
-"""Returns messages with their payloads sealed, in the same order."""
 NO_RECORDS: Mapping[str, bytes] = MappingProxyType({})
 TOO_LONG = 10
 """No lease lasts this many times its length. If one seems to, the clock was set back since."""
+
+
+class Seal(Struct, frozen=True):
+    """How `collect` seals messages.
+
+    `sealed` returns messages with their payloads sealed, in the same order. Messages of the
+    applications in `leave` cannot be sealed now.
+    """
+
+    sealed: Callable[[Sequence[Message]], list[Message]]
+    leave: Collection[str] = ()
 
 
 class Ingest(Protocol):
@@ -226,7 +235,8 @@ class Queue(Protocol):
 
         Callers write them in their own transactions. They are accepted as by `add`, under the ids
         they already have, and wake lanes in the same way. A store without an outbox table has none.
-        The messages are accepted as `seal` returns them; its error is passed on.
+        The messages are accepted as `seal` returns them; its error is passed on. Messages that
+        cannot be sealed now stay in the table.
         """
 
     async def origins(self, names: Sequence[str]) -> list[bytes]:

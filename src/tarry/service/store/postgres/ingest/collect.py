@@ -1,7 +1,7 @@
 """Accept messages that callers wrote to the outbox table in their own transactions."""
 
 import os
-from collections.abc import Awaitable, Callable, Container, Sequence
+from collections.abc import Awaitable, Callable, Collection, Container, Sequence
 
 import asyncpg  # type: ignore[import-untyped]  # it ships no types
 
@@ -74,7 +74,7 @@ class PostgresCollect(Part):
         seal: Seal | None,
     ) -> int:
         """Accept the next messages of the outbox table; return how many rows were taken."""
-        outbox_rows = await self._next(connection, limit)
+        outbox_rows = await self._next(connection, limit, () if seal is None else seal.leave)
         if not outbox_rows:
             return 0
         used = await connection.fetch(SQL["collect_used"], [row["id"] for row in outbox_rows])
@@ -86,7 +86,9 @@ class PostgresCollect(Part):
         }
         fresh = [row for row in outbox_rows if row["id"] not in refused]
         messages = [_message(row, now) for row in fresh]
-        new = [NewMessage(message) for message in (messages if seal is None else seal(messages))]
+        new = [
+            NewMessage(message) for message in (messages if seal is None else seal.sealed(messages))
+        ]
         results = await accept_rows(connection, self._routes, new)
         answers: list[tuple[rows.Row, Result | ServiceError]] = [
             *zip(fresh, results, strict=True),
@@ -96,13 +98,18 @@ class PostgresCollect(Part):
         hit("collect.before")
         return len(outbox_rows)
 
-    async def _next(self, connection: Connection, limit: int) -> list[rows.Row]:
-        """Lock messages of the applications whose turn it is, or of the next that have any."""
+    async def _next(
+        self, connection: Connection, limit: int, leave: Collection[str]
+    ) -> list[rows.Row]:
+        """Lock messages of the applications whose turn it is, or of the next that have any.
+
+        Those of the applications in `leave` stay.
+        """
         all_seen = not self._collected
         while True:
             turn = await connection.fetch(SQL["collect_turn"], self._collected, TENANTS_PER_TURN)
             self._collected = turn[-1]["application"] if len(turn) == TENANTS_PER_TURN else ""
-            names = [row["application"] for row in turn]
+            names = [row["application"] for row in turn if row["application"] not in leave]
             share = max(1, limit // max(1, len(names)))
             outbox_rows: list[rows.Row] = await connection.fetch(SQL["collect"], names, share)
             if outbox_rows or (all_seen and not self._collected):
