@@ -130,8 +130,8 @@ class Due(Struct, frozen=True, kw_only=True, gc=False):  # it holds only values:
 
     For a resend, `resend` is set and there is nothing about a delivery: `seq` and counts are 0, and
     `accepted_at` is the message's. A payload that is still sealed names its data key in
-    `sealed_with`; without a payload, that key was erased. `unopened` says why it could not be
-    opened although the key exists.
+    `sealed_with`; without a payload, that key was erased. `unopened` says that it could
+    not be opened although the key exists.
     """
 
     lane: int
@@ -149,7 +149,7 @@ class Due(Struct, frozen=True, kw_only=True, gc=False):  # it holds only values:
     content_type: str | None = None
     chain: int = 0
     sealed_with: str | None = None
-    unopened: str = ""
+    unopened: bool = False
 
 
 class Fetched(Struct, frozen=True):

@@ -20,6 +20,9 @@ from tarry.service.wire.seal import Place, Seals
 
 log = logging.getLogger("tarry.service")
 
+UNOPENED_PAYLOAD = "the payload of message %s cannot be opened: %s"
+"""Only the log says why: users must not learn the names of sealing keys."""
+
 Record = TypeVar("Record")
 Result = Accepted | Conflict | NotFound | BacklogFull
 Keys = Mapping[str, OpenKey]
@@ -338,7 +341,8 @@ def _opened_due(due: Due, keys: Keys, applications: Mapping[int, str]) -> Due:
     try:
         return replace(due, payload=key.open(due.payload, place), sealed_with=None)
     except SealError as error:
-        return replace(due, payload=None, unopened=str(error))
+        log.warning(UNOPENED_PAYLOAD, due.message, error)
+        return replace(due, payload=None, unopened=True)
 
 
 def _place_of_payload(application: str, message: str) -> Place:

@@ -211,7 +211,9 @@ async def test_payloads_in_memory_are_not_sent_after_they_were_erased() -> None:
 
 
 @virtually
-async def test_a_payload_that_cannot_be_opened_is_a_failed_attempt_and_is_tried_again() -> None:
+async def test_a_payload_that_cannot_be_opened_is_a_failed_attempt_and_is_tried_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async with virtual_service(through=sealing_with("second")) as service:
         await service.add_endpoint("a.example")
         new = new_message(service.application, accepted_at=service.wall())
@@ -222,7 +224,9 @@ async def test_a_payload_that_cannot_be_opened_is_a_failed_attempt_and_is_tried_
         assert (delivery.state, delivery.reason) == (State.WAITING, Reason.BACKOFF)
         (attempt,) = await service.store.read(AllAttemptsOf(new.message.id))
         assert (attempt.kind, attempt.status) == (Kind.REFUSED, None)
-        assert "'first'" in attempt.detail
+        assert attempt.detail == "the payload cannot be opened"
+        why = f"the payload of message {new.message.id} cannot be opened: a secret is sealed with"
+        assert f"{why} the key 'first'; the keys given are second" in caplog.text
         assert service.dispatcher.context.slots.free == free
         assert not service.sender.sent
 

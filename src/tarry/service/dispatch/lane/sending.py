@@ -231,7 +231,7 @@ def _start_attempt(lane: Lane, due: Due, payload: bytes, gate: Gate, now: float)
         context.later(0.0, lambda: pending.done(config.refused))
         return
     if due.unopened:
-        unopened = Answer(0.0, failure=Kind.REFUSED, detail=due.unopened)
+        unopened = Answer(0.0, failure=Kind.REFUSED, detail="the payload cannot be opened")
         context.later(0.0, lambda: pending.done(unopened))
         return
     try:
