@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tarry.errors import SealError, StoreError
+from tarry.errors import SealError, StoreUnavailable
 from tarry.service.model.data_key import DataKey
 from tarry.service.sealing import data_keys
 from tarry.service.sealing.data_keys import DataKeys
@@ -107,7 +107,7 @@ async def test_a_key_that_no_sealing_key_opens_seals_and_opens_nothing(
     sealed = (await DataKeys(store, seals).of([application]))[application].seal(b"value", PLACE)
     other = DataKeys(store, Seals.of(generate_key("second")))
     locked = (await other.of([application]))[application]
-    with pytest.raises(StoreError, match="first"):
+    with pytest.raises(StoreUnavailable, match=f"{application} .*first"):
         locked.seal(b"value", PLACE)
     with pytest.raises(SealError, match="first"):
         locked.open(sealed, PLACE)

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from msgspec.structs import replace
 
-from tarry.errors import Conflict, NotFound, SealError, StoreError
+from tarry.errors import Conflict, NotFound, StoreUnavailable
 from tarry.service import build, outbox
-from tarry.service.model.attempt import ERASED, Attempt, Resent
+from tarry.service.model.attempt import ERASED, UNAVAILABLE, Attempt, Resent
 from tarry.service.model.lane import Due, Stream
 from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.sealing.sealed_store import SealedStore, sealed_store
@@ -167,8 +167,8 @@ async def test_a_sealed_value_opens_only_at_its_place(scene: Scene, raw: Store) 
     ]
     await raw.add(moved)
     for new in moved:
-        with pytest.raises(SealError):
-            await scene.store.get(Messages(new.message.application), new.message.id)
+        found = await scene.store.get(Messages(new.message.application), new.message.id)
+        assert (found.payload, found.is_erased) == (None, False)
     opened, unopened = await scene.due()
     assert opened.payload == PAYLOAD
     assert (unopened.payload, unopened.unopened) == (None, True)
@@ -310,11 +310,19 @@ async def test_messages_that_are_added_while_keys_are_erased_are_sealed_with_a_l
 async def test_with_another_sealing_key_nothing_is_lost_and_nothing_is_opened(
     scene: Scene, raw: Store
 ) -> None:
-    message = await scene.add(payload=PAYLOAD)
+    message, ended = await scene.add(payload=PAYLOAD), await scene.add(payload=PAYLOAD)
+    _, due = await scene.due()
+    attempt = await fail(scene, scene.store, due)
     other = sealed_store(raw, Seals.of(generate_key("another")), seal_payloads=True)
-    with pytest.raises(SealError, match="sealing"):
-        await other.get(Messages(message.application), message.id)
-    with pytest.raises(StoreError, match="sealing"):
+    plain_other = sealed_store(raw, Seals.of(generate_key("another")), seal_payloads=False)
+    for store in (other, plain_other):
+        messages = Messages(scene.application.id)
+        assert await store.get(messages, message.id) == replace(message, payload=None)
+        found = (await store.page(messages, EVERYTHING)).entries
+        assert found == [replace(sealed, payload=None) for sealed in (message, ended)]
+        unavailable = [replace(attempt, body=UNAVAILABLE)]
+        assert await store.read(AllAttemptsOf(ended.id)) == unavailable
+    with pytest.raises(StoreUnavailable, match="sealing"):
         await other.add([new_message(scene.application)])
     scene.store = other
     (due,) = await scene.due()

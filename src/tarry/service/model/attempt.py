@@ -13,6 +13,8 @@ EXPUNGED = b"EXPUNGED"
 """Replaces a stored response that was expunged."""
 ERASED = b"ERASED"
 """Stands for a stored response whose data key was erased."""
+UNAVAILABLE = b"UNAVAILABLE"
+"""Stands for a stored response that no sealing key of the service opens."""
 
 
 class Trigger(StrEnum):

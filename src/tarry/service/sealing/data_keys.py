@@ -10,7 +10,7 @@ from hashlib import blake2b
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tarry.errors import Conflict, NotFound, SealError, StoreError
+from tarry.errors import Conflict, NotFound, SealError, StoreUnavailable
 from tarry.service.model import ids
 from tarry.service.model.data_key import DataKey
 from tarry.service.store.contract import Store
@@ -43,9 +43,11 @@ class OpenKey(Struct, frozen=True):
         return f"OpenKey({self.id}, {self.application})"
 
     def seal(self, value: bytes, place: Place) -> bytes:
-        """Seal a value for its place; StoreError if the data key cannot be opened."""
+        """Seal a value for its place; StoreUnavailable if the data key cannot be opened."""
         if self.seals is None:
-            raise StoreError(self.why)
+            raise StoreUnavailable(
+                f"the data key of {self.application} cannot be opened: {self.why}"
+            )
         return self.seals.seal(value, place)
 
     def open(self, sealed: bytes, place: Place) -> bytes:

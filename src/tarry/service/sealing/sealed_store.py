@@ -6,8 +6,15 @@ from typing import TypeVar, cast
 
 from msgspec.structs import replace
 
-from tarry.errors import BacklogFull, Conflict, ErasedKeyError, NotFound, SealError, StoreError
-from tarry.service.model.attempt import ERASED, Attempt, Resent, Settlement
+from tarry.errors import (
+    BacklogFull,
+    Conflict,
+    ErasedKeyError,
+    NotFound,
+    SealError,
+    StoreUnavailable,
+)
+from tarry.service.model.attempt import ERASED, UNAVAILABLE, Attempt, Resent, Settlement
 from tarry.service.model.audit import Action
 from tarry.service.model.lane import Change, Due, Fetched, LaneRow, Lease, Noting, Want
 from tarry.service.model.listing import Cut, Found
@@ -277,7 +284,7 @@ def _sealed_attempt(attempt: Attempt, key: OpenKey) -> Attempt:
     """
     try:
         sealed = key.seal(attempt.body, _place_of_response(attempt, key))
-    except StoreError as error:
+    except StoreUnavailable as error:
         log.warning("the response of attempt %s is not kept: %s", attempt.id, error)
         return replace(attempt, body=b"")
     return replace(attempt, body=sealed, sealed_with=key.id)
@@ -309,24 +316,35 @@ def _opened_part(part: Record, keys: Keys) -> Record:
 
 
 def _opened_message(message: Message, keys: Keys) -> Message:
-    """Return a message with its plain payload; without one if its data key was erased."""
+    """Return a message with its plain payload, or without one.
+
+    It still names its data key if that was erased, and none if the payload cannot be opened.
+    """
     if message.sealed_with is None:
         return message
     key = keys.get(message.sealed_with)
     if key is None or message.payload is None:
         return replace(message, payload=None)
-    place = _place_of_payload(message.application, message.id)
-    return replace(message, payload=key.open(message.payload, place), sealed_with=None)
+    payload: bytes | None = None
+    try:
+        payload = key.open(message.payload, _place_of_payload(message.application, message.id))
+    except SealError as error:
+        log.warning(UNOPENED_PAYLOAD, message.id, error)
+    return replace(message, payload=payload, sealed_with=None)
 
 
 def _opened_attempt(attempt: Attempt, keys: Keys) -> Attempt:
-    """Return an attempt with its plain response, or with ERASED instead."""
+    """Return an attempt with its plain response, or with ERASED or UNAVAILABLE instead."""
     if attempt.sealed_with is None:
         return attempt
     key = keys.get(attempt.sealed_with)
     if key is None or not attempt.body:  # the store does not save a body whose key was erased
         return replace(attempt, body=ERASED)
-    body = key.open(attempt.body, _place_of_response(attempt, key))
+    try:
+        body = key.open(attempt.body, _place_of_response(attempt, key))
+    except SealError as error:
+        log.warning("the response of attempt %s cannot be opened: %s", attempt.id, error)
+        body = UNAVAILABLE
     return replace(attempt, body=body, sealed_with=None)
 
 
