@@ -31,6 +31,7 @@ async def test_what_a_program_does_is_in_the_audit_trail_under_the_name_of_the_m
         await replay(endpoint, since=0.0)
     await hooks.bulk_replay(endpoint, ReplayFilter(), since=0.0)
     await hooks.purge(shop)
+    await hooks.erase_payloads(shop)
     await hooks.set_policy(None)
     _, key = await hooks.make_key((Scope.READ,))
     await hooks.revoke_key(key.id)
@@ -41,7 +42,7 @@ async def test_what_a_program_does_is_in_the_audit_trail_under_the_name_of_the_m
         [
             *("application", "application", "add_endpoint", "change_endpoint", "rotate_secret"),
             *("patch_headers", "probe", "resend", "cancel", "recover", "replay_missing"),
-            *("bulk_replay", "purge", "set_policy", "make_key", "revoke_key"),
+            *("bulk_replay", "purge", "erase_payloads", "set_policy", "make_key", "revoke_key"),
             *("delete_endpoint", "delete_application"),
         ]
     )

@@ -146,7 +146,8 @@ class Hooks(Actors, Endpoints, Messages, Keys, Replays):
         with such a payload are discarded. New messages get a new key. What was stored unsealed
         stays as it is: see `purge`.
         """
-        return await self.store.erase(application.id, now=self._now(), by=self.action)
+        by = self.by("erase_payloads")
+        return await self.store.erase(application.id, now=self._now(), by=by)
 
     async def set_policy(self, policy: str | None) -> None:
         """Set this environment's policy, for applications and endpoints that have none."""
