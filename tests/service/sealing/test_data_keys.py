@@ -14,6 +14,7 @@ from tarry.service.store.contract import Store
 from tarry.service.store.memory.store import MemoryStore
 from tarry.service.wire.seal import Place, Seals, generate_key
 from tarry.testing.samples import an_application
+from tarry.testing.virtual_loop import virtually
 
 pytestmark = pytest.mark.anyio
 
@@ -29,6 +30,17 @@ class CountingStore(MemoryStore):
         self.reads += 1
         await asyncio.sleep(0)
         return await super()._data_keys(query)
+
+
+class SlowStore(MemoryStore):
+    """Takes some time to return data keys."""
+
+    seconds = 0.0
+
+    async def _data_keys(self, query: kinds.DataKeys) -> list[DataKey]:
+        found = await super()._data_keys(query)
+        await asyncio.sleep(self.seconds)
+        return found
 
 
 @pytest.fixture
@@ -90,6 +102,36 @@ async def test_keys_are_forgotten_after_a_while(
     await store.erase(application, now=0.0)
     assert await keys.named([first.id, application]) == {}
     assert (await keys.of([application]))[application].id != first.id
+
+
+@virtually
+async def test_the_second_begins_before_a_key_is_read() -> None:
+    store, seals = SlowStore(), Seals.of(generate_key("first"))
+    application = await application_in(store)
+    await DataKeys(store, seals).of([application])
+    keys = DataKeys(store, seals)
+    for seconds, is_kept in ((0.75, True), (3.0, False)):
+        store.seconds = seconds
+        assert application in await keys.named([application])
+        await asyncio.sleep(0.2)
+        assert (keys.known(application) is not None) == is_kept
+        await asyncio.sleep(0.1)
+        assert keys.known(application) is None
+
+
+@virtually
+async def test_a_key_that_is_erased_while_it_is_read_is_not_kept() -> None:
+    store, seals = SlowStore(), Seals.of(generate_key("first"))
+    application = await application_in(store)
+    await DataKeys(store, seals).of([application])
+    keys = DataKeys(store, seals)
+    store.seconds = 0.5
+    reading = asyncio.create_task(keys.named([application]))
+    await asyncio.sleep(0.1)
+    await store.erase(application, now=0.0)
+    keys.forget()
+    assert application in await reading
+    assert keys.known(application) is None
 
 
 async def test_an_application_that_does_not_exist_gets_a_key_that_is_not_saved(

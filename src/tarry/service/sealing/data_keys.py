@@ -70,9 +70,14 @@ class DataKeys:
         """By id, and by application."""
         self._reading = asyncio.Lock()
         """Held while keys are read, so that many callers at once read a key once."""
+        self._forget_at = 0.0
+        """When the keys in memory are forgotten, by the clock of the event loop."""
+        self._erased = 0
+        """How often `forget` was called."""
 
     def forget(self) -> None:
-        """Forget all keys: one was erased, or their time is over."""
+        """Forget all keys, and those that are being read: one was erased."""
+        self._erased += 1
         self._known.clear()
 
     def known(self, application: str) -> OpenKey | None:
@@ -87,10 +92,16 @@ class DataKeys:
             async with self._reading:
                 found = self._found(wanted)
                 if missing := wanted - found.keys():
-                    for stored in await self._store.read(StoredDataKeys(tuple(missing))):
-                        self._remember(self._opened(stored))
-                    found |= self._found(missing)
+                    found |= await self._read(missing)
         return found
+
+    async def _read(self, names: set[str]) -> dict[str, OpenKey]:
+        """Return the data keys with these names from the store, and keep them in memory."""
+        began, erased = asyncio.get_running_loop().time(), self._erased
+        stored = await self._store.read(StoredDataKeys(tuple(names)))
+        keys = list(map(self._opened, stored))
+        self._remember(keys, began, erased)
+        return {name: key for key in keys for name in (key.id, key.application) if name in names}
 
     async def of(self, applications: Iterable[str]) -> dict[str, OpenKey]:
         """Return the data keys of applications; create those that are missing.
@@ -106,6 +117,7 @@ class DataKeys:
 
     async def _create(self, application: str) -> OpenKey:
         """Save a new data key of an application, and return the one that it has then."""
+        began, erased = asyncio.get_running_loop().time(), self._erased
         now = time.time()
         key_id = ids.make(ids.DATA_KEY, now=now, entropy=secrets.token_bytes(ids.CHANCE))
         new = OpenKey.of(key_id, application, secrets.token_bytes(KEY_BYTES))
@@ -117,7 +129,7 @@ class DataKeys:
             return (await self.of([application]))[application]
         except NotFound:
             pass
-        self._remember(new)
+        self._remember([new], began, erased)
         return new
 
     async def reseal(self) -> None:
@@ -139,11 +151,20 @@ class DataKeys:
     def _found(self, names: set[str]) -> dict[str, OpenKey]:
         return {name: self._known[name] for name in names & self._known.keys()}
 
-    def _remember(self, key: OpenKey) -> None:
-        """Keep a key in memory; the first one sets the time to forget all of them."""
-        if not self._known:
-            asyncio.get_running_loop().call_later(FORGET_AFTER, self.forget)
-        self._known[key.id] = self._known[key.application] = key
+    def _remember(self, keys: list[OpenKey], began: float, erased: int) -> None:
+        """Keep keys in memory; the oldest sets the time to forget all of them.
+
+        They were read or created since `began`, when `forget` had been called `erased` times. If it
+        was called since, the keys may be erased.
+        """
+        if erased != self._erased:
+            return
+        forget_at = began + FORGET_AFTER
+        if not self._known or forget_at < self._forget_at:
+            self._forget_at = forget_at
+            asyncio.get_running_loop().call_at(forget_at, self._known.clear)
+        for key in keys:
+            self._known[key.id] = self._known[key.application] = key
 
     def _opened(self, stored: DataKey) -> OpenKey:
         """Return a stored data key, ready for use if one of the sealing keys opens it."""

@@ -142,29 +142,31 @@ class SealedStore:
         """
         if not self._seals_payloads:
             return await self._store.collect(now=now, limit=limit)
-        leave = set[str]()
+        keys, leave = dict[str, OpenKey](), set[str]()
+        seal = Seal(lambda messages: self._sealed_by_known(messages, keys), leave)
         while True:
             try:
-                seal = Seal(self._sealed_by_known, leave)
                 return await self._store.collect(now=now, limit=limit, seal=seal)
             except _MissingKeysError as needed:
                 for name, key in (await self.data_keys.of(needed.applications)).items():
                     if key.why:
                         log.warning("messages of %s stay in the outbox: %s", name, key.why)
                         leave.add(name)
+                    keys[name] = key
             except ErasedKeyError:
+                keys.clear()
                 self.data_keys.forget()
 
-    def _sealed_by_known(self, messages: Sequence[Message]) -> list[Message]:
-        """Return messages sealed with the keys in memory; _MissingKeysError if one is not there."""
-        keys = {
+    def _sealed_by_known(self, messages: Sequence[Message], keys: Keys) -> list[Message]:
+        """Return messages sealed with these keys or those in memory, or raise _MissingKeysError."""
+        usable = {
             application: key
             for application in {message.application for message in messages}
-            if (key := self.data_keys.known(application)) is not None and not key.why
+            if (key := keys.get(application) or self.data_keys.known(application)) and not key.why
         }
-        if missing := {message.application for message in messages} - keys.keys():
+        if missing := {message.application for message in messages} - usable.keys():
             raise _MissingKeysError(missing)
-        return [_sealed_message(message, keys[message.application]) for message in messages]
+        return [_sealed_message(message, usable[message.application]) for message in messages]
 
     # --- Delivering -----------------------------------------------------------------------------
 
@@ -247,7 +249,7 @@ class SealedStore:
 
 
 class _MissingKeysError(Exception):
-    """The data keys of these applications are not in memory, or cannot be opened."""
+    """The data keys of these applications are not at hand, or cannot be opened."""
 
     def __init__(self, applications: set[str]) -> None:
         super().__init__(applications)
