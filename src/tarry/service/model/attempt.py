@@ -53,7 +53,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     sealed_with: str | None = None
 
     def bare(self) -> "Attempt":
-        """Return it without its sealed body: the data key was erased before it was saved."""
+        """Return it without its body: it has no data key that it could be saved with."""
         return replace(self, body=b"")
 
 
@@ -122,12 +122,17 @@ class Resent(Struct, frozen=True):
 
     def delivery(self, seq: int) -> Delivery:
         """Return the delivery to add if the lane had none."""
+        state, reason = State.FAILED, self.why
+        if self.arrived:
+            state, reason = State.DELIVERED, Reason.DELIVERED
+        elif self.why is Reason.ERASED:
+            state = State.DISCARDED
         return Delivery(
             lane=self.lane,
             seq=seq,
             message=self.attempt.message,
-            state=State.DELIVERED if self.arrived else State.FAILED,
-            reason=Reason.DELIVERED if self.arrived else self.why,
+            state=state,
+            reason=reason,
             tries=1,
             accepted_at=self.attempt.at,
             ended_at=self.attempt.at,

@@ -170,19 +170,21 @@ def sealing_with(name: str) -> Callable[[Store], Store]:
     return lambda store: sealed_store(store, seals, seal_payloads=True)
 
 
+def erased(store: MemoryStore) -> Store:
+    """Return a store in which all payloads are erased."""
+    fetch = store.fetch
+
+    async def fetch_erased(wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
+        fetched = await fetch(wants, now=now, most_bytes=most_bytes)
+        due = [replace(due, payload=None, sealed_with="dkey_gone") for due in fetched.due]
+        return replace(fetched, due=due)
+
+    store.fetch = fetch_erased  # type: ignore[method-assign]  # as after an erasure
+    return store
+
+
 @virtually
 async def test_a_delivery_whose_payload_was_erased_ends_and_keeps_no_slot() -> None:
-    def erased(store: MemoryStore) -> Store:
-        fetch = store.fetch
-
-        async def fetch_erased(wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
-            fetched = await fetch(wants, now=now, most_bytes=most_bytes)
-            due = [replace(due, payload=None, sealed_with="dkey_gone") for due in fetched.due]
-            return replace(fetched, due=due)
-
-        store.fetch = fetch_erased  # type: ignore[method-assign]  # as after an erasure
-        return store
-
     async with virtual_service(through=erased) as service:
         await service.add_endpoint("a.example")
         free = service.dispatcher.context.slots.free
@@ -192,6 +194,19 @@ async def test_a_delivery_whose_payload_was_erased_ends_and_keeps_no_slot() -> N
         assert (delivery.state, delivery.reason) == (State.DISCARDED, Reason.ERASED)
         assert service.dispatcher.context.slots.free == free
         assert not service.sender.sent
+
+
+@virtually
+async def test_a_resend_of_a_payload_that_was_erased_says_so() -> None:
+    async with virtual_service(through=erased) as service:
+        (message,) = await service.add()
+        endpoint = await service.add_endpoint("a.example")
+        await service.store.resend(endpoint, message, resend="r1")
+        await asyncio.sleep(1)
+        (attempt,) = await service.store.read(AllAttemptsOf(message))
+        assert (attempt.kind, attempt.detail) == (Kind.REFUSED, Reason.ERASED)
+        delivery = await service.delivery(message)
+        assert (delivery.state, delivery.reason) == (State.DISCARDED, Reason.ERASED)
 
 
 @virtually

@@ -19,8 +19,9 @@ from tarry.service.dispatch.outcomes.judge import Judgement, Ruling, Verdict
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.attempt import Resent
-from tarry.service.model.delivery import Reason, State
+from tarry.service.model.delivery import Reason
 from tarry.service.model.lane import Due, Stream
+from tarry.service.model.words import state_of
 from tarry.service.wire.exchange import Answer
 
 log = logging.getLogger("tarry.service")
@@ -201,19 +202,17 @@ def _send(lane: Lane, due: Due, gate: Gate, now: float) -> None:
 
 def _end_without_payload(lane: Lane, due: Due, now: float) -> None:
     """End a delivery whose payload is not kept any more."""
+    reason = Reason.EXPUNGED if due.sealed_with is None else Reason.ERASED
     if not due.resend:
-        state, reason = State.FAILED, Reason.EXPUNGED
-        if due.sealed_with is not None:
-            state, reason = State.DISCARDED, Reason.ERASED
-        ruling = Ruling(state, reason, due.attempts)
+        ruling = Ruling(state_of(reason), reason, due.attempts)
         lane.finish(due, settlement(due, ruling, None, epoch=lane.epoch, now=now))
         return
     pending = _pending_attempt(lane, due, lane.gates.own, 0, now)
-    answer = Answer(0.0, detail=Reason.EXPUNGED)
+    answer = Answer(0.0, detail=reason)
     judgement = Judgement(Verdict.UNFIT, Kind.REFUSED)
     attempt = lane.context.id(ids.ATTEMPT, now)
     made = pending.attempt(answer, judgement, None, id=attempt, now=now, draw=0.0)
-    lane.finish(due, Resent(lane.number, due.resend, made, lane.epoch, Reason.EXPUNGED))
+    lane.finish(due, Resent(lane.number, due.resend, made, lane.epoch, reason))
 
 
 def _start_attempt(lane: Lane, due: Due, payload: bytes, gate: Gate, now: float) -> None:
