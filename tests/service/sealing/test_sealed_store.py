@@ -1,7 +1,7 @@
 """A store whose callers see plain payloads and responses, on every kind of store."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import psycopg
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tarry.errors import Conflict, NotFound, StoreUnavailable
 from tarry.service import build, outbox
 from tarry.service.model.attempt import ERASED, UNAVAILABLE, Attempt, Resent
-from tarry.service.model.lane import Due, Stream
+from tarry.service.model.lane import Due, LaneRow, Stream
 from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.sealing.sealed_store import SealedStore, sealed_store
 from tarry.service.store.contract import Store
@@ -19,6 +19,7 @@ from tarry.service.store.kinds import (
     AllAttemptsOf,
     Applications,
     AttemptsOf,
+    DataKeys,
     DeliveriesTo,
     Messages,
 )
@@ -142,6 +143,30 @@ async def test_the_setting_seals_responses_of_resends_and_of_lanes_that_were_loa
 async def test_an_attempt_with_nothing_to_seal_is_not_sealed(scene: Scene, raw: Store) -> None:
     message = await scene.add()
     await scene.settle(*map(failed, await scene.due()))
+    (row,) = await raw.read(AllAttemptsOf(message.id))
+    assert (row.body, row.sealed_with) == (b"", None)
+
+
+async def test_an_attempt_without_a_response_needs_no_data_key(scene: Scene, raw: Store) -> None:
+    scene.store = raw
+    message = await scene.add()
+    scene.store = sealed_store(raw, SEALS, seal_payloads=True)
+    await scene.settle(*map(failed, await scene.due()))
+    assert await raw.read(DataKeys()) == []
+    assert len(await raw.read(AllAttemptsOf(message.id))) == 1
+
+
+async def test_a_response_of_an_unknown_application_is_not_kept(
+    scene: Scene, raw: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message = await scene.add()
+    (due,) = await scene.due()
+
+    async def no_lanes(_lanes: Sequence[int]) -> list[LaneRow]:
+        return []
+
+    monkeypatch.setattr(raw, "lanes", no_lanes)
+    await fail(scene, scene.store, due)
     (row,) = await raw.read(AllAttemptsOf(message.id))
     assert (row.body, row.sealed_with) == (b"", None)
 

@@ -200,12 +200,15 @@ class SealedStore:
     ) -> list[bool]:
         """Save outcomes, with the responses sealed if payloads are."""
         if self._seals_payloads:
-            applications = await self._applications({settled.lane for settled in settlements})
+            lanes = {
+                settled.lane
+                for settled in settlements
+                if settled.attempt is not None and settled.attempt.body
+            }
+            applications = await self._applications(lanes)
             keys = await self.data_keys.of(applications.values())
             settlements = [
-                _sealed_settlement(settled, keys[applications[settled.lane]])
-                if settled.lane in applications
-                else settled
+                _sealed_settlement(settled, keys.get(applications.get(settled.lane, "")))
                 for settled in settlements
             ]
         return await self._store.settle(settlements, changes, leases)
@@ -272,11 +275,12 @@ def _sealed_message(message: Message, key: OpenKey) -> Message:
     return replace(message, payload=payload, sealed_with=key.id)
 
 
-def _sealed_settlement(settled: Settlement | Resent, key: OpenKey) -> Settlement | Resent:
+def _sealed_settlement(settled: Settlement | Resent, key: OpenKey | None) -> Settlement | Resent:
+    """Return a settlement with its response sealed; without one if its application is unknown."""
     attempt = settled.attempt
     if attempt is None or not attempt.body:
         return settled
-    return replace(settled, attempt=_sealed_attempt(attempt, key))
+    return replace(settled, attempt=_sealed_attempt(attempt, key) if key else attempt.bare())
 
 
 def _sealed_attempt(attempt: Attempt, key: OpenKey) -> Attempt:
