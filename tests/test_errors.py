@@ -12,6 +12,7 @@ from tarry.errors import (
     DecorationError,
     DiskNearlyFull,
     EgressRefused,
+    ErasedKeyError,
     GaveUp,
     MalformedHeaders,
     MessageReplayed,
@@ -58,6 +59,7 @@ EXAMPLES = [
     TooManyReplays("ep_1", 10),
     TooManyEndpoints("app_1", 1000),
     DiskNearlyFull("app_1", 12_000_000, 256_000_000),
+    ErasedKeyError(),
 ]
 
 
@@ -83,6 +85,7 @@ EXAMPLES = [
         (TooManyEndpoints, (ServiceError,)),
         (EgressRefused, (ServiceError,)),
         (SealError, (ServiceError,)),
+        (ErasedKeyError, (ServiceError,)),
         (VerificationError, (ServiceError,)),
         (MalformedHeaders, (VerificationError,)),
         (MessageReplayed, (VerificationError,)),
@@ -151,6 +154,7 @@ def public_bases(kind: type) -> tuple[type, ...]:
                 " it may; wait until one is done"
             ),
         ),
+        (ErasedKeyError(), "the data key was erased while it was in use"),
         (MessageReplayed("msg_1"), "the message 'msg_1' was handled before"),
         (
             SchemaMismatch(5, 4),

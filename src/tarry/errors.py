@@ -20,6 +20,7 @@ TarryError
    ├─ TooManyEndpoints               application, allowed
    ├─ EgressRefused                  host, rule, option
    ├─ SealError                      a secret cannot be opened: another key, or another row
+   ├─ ErasedKeyError                 a data key was erased while it was in use
    ├─ VerificationError              a received message could not be verified
    │  ├─ MalformedHeaders            a header of the signature is missing or wrong
    │  └─ MessageReplayed             id, handled: it was received before
@@ -277,8 +278,8 @@ class SealError(ServiceError):
 class ErasedKeyError(ServiceError):
     """The data key that a value was sealed with was erased: seal the value with a new one."""
 
-    def __init__(self) -> None:
-        super().__init__("the data key was erased while it was in use")
+    def __str__(self) -> str:
+        return "the data key was erased while it was in use"
 
 
 class VerificationError(ServiceError):
