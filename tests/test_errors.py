@@ -164,7 +164,7 @@ def public_bases(kind: type) -> tuple[type, ...]:
             ),
         ),
         (
-            EXAMPLES[-1],
+            EXAMPLES[-2],
             (
                 "the database's disk has 12 MB left, and 256 MB are kept for messages accepted"
                 " earlier; nothing was accepted"
