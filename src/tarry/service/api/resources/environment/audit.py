@@ -69,7 +69,7 @@ class AuditEntryOut(Struct, rename="camel", kw_only=True):
     changes: tuple[FieldChange, ...]
 
 
-@group.get("/audit", name="list")
+@group.get("/audit", name="list", fails=(404,))
 async def list_audit(call: Call, query: AuditQuery) -> Page[AuditEntryOut]:
     """List the audit trail of the environment, newest first."""
     environment = call.caller.environment
