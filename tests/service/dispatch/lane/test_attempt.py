@@ -151,11 +151,12 @@ def test_a_policy_that_cannot_be_read_stops_the_endpoint_and_says_why() -> None:
     assert found.refused.took == 0.0  # no request was made
 
 
-def test_secrets_that_do_not_open_stop_the_endpoint() -> None:
+def test_secrets_that_do_not_open_stop_the_endpoint(caplog: pytest.LogCaptureFixture) -> None:
     found = fitted(with_secret(), seals=Seals.of(generate_key("other")))
     assert (found.target, found.secrets, found.refused.failure) == (None, (), Kind.REFUSED)
     assert found.refused.took == 0.0
-    assert "sealed with the key 'test'" in found.refused.detail
+    assert found.refused.detail == "its headers or signing secrets cannot be opened"
+    assert "sealed with the key 'test'; the keys given are other" in caplog.text
 
 
 def test_an_endpoint_without_a_secret_cannot_be_signed_for() -> None:

@@ -7,6 +7,7 @@
 """
 
 import hashlib
+import logging
 from functools import lru_cache
 from sys import intern
 from typing import Protocol
@@ -30,10 +31,13 @@ from tarry.service.wire.exchange import TIMEOUT, Answer, Request, Target
 from tarry.service.wire.seal import Seals, Secrets, opened_headers, opened_secrets
 from tarry.service.wire.sign import Signer
 
+log = logging.getLogger("tarry.service")
+
 # --- The config ---------------------------------------------------------------------------------
 
 MOST_POLICIES = 1_000
 """How many policies are cached, each with its document and in parsed form."""
+UNOPENED = "its headers or signing secrets cannot be opened"
 MOST_SIGNERS = 2_000
 """How many endpoints have their secrets cached ready for signing, a kilobyte each."""
 
@@ -91,8 +95,12 @@ def config(row: LaneRow, *, seals: Seals, egress: Egress, fallback: WrittenPolic
         _signer(secrets)  # raises an error now if one of them cannot be used
     except EgressRefused as error:
         refused = Answer(0.0, failure=Kind.BLOCKED, detail=error.rule)
-    except (SettingsError, SealError) as error:
+    except SettingsError as error:
         refused = Answer(0.0, failure=Kind.REFUSED, detail=str(error))
+    except SealError as error:
+        # Tenants read the attempt. The error names the operator's sealing keys.
+        log.warning("the endpoint %s cannot be called: %s", endpoint.id, error)
+        refused = Answer(0.0, failure=Kind.REFUSED, detail=UNOPENED)
     timeout = written.policy.attempt_timeout or TIMEOUT
     if refused is not None or target is None:
         refused = refused or Answer(0.0, failure=Kind.REFUSED)
